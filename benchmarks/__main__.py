@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from benchmarks import (
     cluster,
     contests,
+    context,
     corrections,
     day,
     fronts,
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
     "partitions": partitions.run,
     "contests": contests.run,
+    "context": context.run,
     "cluster": cluster.run,
     "peers": peers.run,
     "lab": lab.run,

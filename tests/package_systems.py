@@ -18,6 +18,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_IDLE = 2**62  # a time after every match
 
 
+def value_records(contexts: list[tuple[str, ...]]) -> np.ndarray:
+    """The index of the record of each value, from 2 on: 1 is the ladder's."""
+    numbers: dict[tuple[int, str], int] = {}
+    return np.array([[numbers.setdefault(pair, 2 + len(numbers)) for pair in enumerate(row)] for row in contexts], "i4")
+
+
 def as_match(match: SlowMatch, number: int) -> Match:
     teams = [
         Team(
@@ -42,7 +48,10 @@ class Fast:
         records = by.newcomers(len(table.player))
         for at, player in enumerate(table.player_names):
             self._begin(records[at], (state or {}).get(player, {}), by.parameters)
-        result = loop.replay(by, table.history, records, journal=True)
+        history = table.history
+        if matches[0].context:
+            history = history.with_context(value_records([match.context for match in matches]))
+        result = loop.replay(by, history, records, journal=True)
         try:
             check_range(by, table.history, records, result, table.player_names.__getitem__, str)
         except RatingRangeError as error:

@@ -1,6 +1,7 @@
 """Made-up matches that meet every rule of the systems, for the slow twins and for the package."""
 
 import random
+from dataclasses import replace
 
 from evenmatch import from_matches
 from package_systems import as_match
@@ -10,6 +11,21 @@ DAY = 86400.0
 DUELLISTS = ("wager", "trophies")  # rate matches of exactly two teams
 TIMED = ("scorefactor", "trueskill", "wenglin")  # go by the length of the match
 PEOPLE = [f"p{number}" for number in range(30)]
+
+
+CONTEXT = (("dust", "mirage", "nuke"), ("3", "5"), tuple("abcdefghijkl"))  # values of context columns
+
+
+def with_context(matches, seed):
+    """The same matches with context columns; the second column has one value at first."""
+    rng = random.Random(seed)
+    return [
+        replace(
+            match,
+            context=tuple(values[0] if c == 1 and at < 99 else rng.choice(values) for c, values in enumerate(CONTEXT)),
+        )
+        for at, match in enumerate(matches)
+    ]
 
 
 def random_matches(system, seed, matches=400):

@@ -29,6 +29,8 @@ DTYPES = {
     "keep": np.bool_,
     "pool": np.int32,
     "ladder": np.int32,
+    "context": np.int32,
+    "offset": np.int32,
 }
 
 
@@ -49,6 +51,8 @@ def made_columns(**changes):
         "keep": [True, True, True, False, True, True],
         "pool": [0, 0],
         "ladder": [1, 2],
+        "context": [3, 4],
+        "offset": [0, 1, 2, 3, 4, 5],
     }
     return Columns(**{name: np.asarray(values, DTYPES[name]) for name, values in (made | changes).items()})
 
@@ -80,7 +84,12 @@ def histories(draw, most=6):
             for start, end in zip([0, *cuts], [*cuts, len(people)], strict=True)
         )
         listed.append(Match(str(at), datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros), teams))
-    return History.of(listed, lambda _, player: int(player))
+    history = History.of(listed, lambda _, player: int(player))
+    columns = draw(st.integers(0, 2))
+    if not columns or not len(history):
+        return history
+    values = draw(st.lists(st.integers(2, 5), min_size=columns * len(history), max_size=columns * len(history)))
+    return history.with_context(np.reshape(values, (-1, columns)))
 
 
 def same(one, other):

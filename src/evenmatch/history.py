@@ -41,6 +41,9 @@ class Columns(NamedTuple):
     pool         int32   (M,)    index of the record that the match's ladder shares with other ladders
     ladder       int32   (M,)    index of the record that the ladder has to itself
                                  Both empty: all matches are on one ladder, with records 0 and 1.
+    context      int32   (M·C,)  index of the ladder record of each match's value in each of C context columns
+    offset       int32   (S·C,)  index of the record of each slot's player under each of these values
+                                 Both empty: nothing is known about what a match was played on.
     """
 
     time: Times
@@ -57,9 +60,11 @@ class Columns(NamedTuple):
     keep: Flags
     pool: Integers = np.empty(0, np.int32)
     ladder: Integers = np.empty(0, np.int32)
+    context: Integers = np.empty(0, np.int32)
+    offset: Integers = np.empty(0, np.int32)
 
 
-_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4"]
+_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4", "i4", "i4"]
 _KINDS = dict(zip(Columns._fields, _TYPES, strict=True))
 
 
@@ -85,8 +90,18 @@ class History:
 
     @cached_property
     def ladders(self) -> int:
-        """Number of ladders, at least 1. Record 0 is shared, so this is the highest index of a ladder's record."""
-        return int(self.columns.ladder.max(initial=1))
+        """Highest index of a ladder's record or of a context value's, at least 1; record 0 is shared."""
+        return max(int(self.columns.ladder.max(initial=1)), int(self.columns.context.max(initial=1)))
+
+    @cached_property
+    def contexts(self) -> int:
+        """Number of context columns."""
+        return len(self.columns.context) // max(len(self), 1)
+
+    @cached_property
+    def offsets(self) -> int:
+        """Number of records of players under a context value: the highest index plus one."""
+        return int(self.columns.offset.max(initial=-1)) + 1
 
     @cached_property
     def largest(self) -> int:
@@ -111,6 +126,13 @@ class History:
         sizes = np.diff(self.columns.slot_start)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
+    def with_context(self, context: NDArray[np.integer]) -> History:
+        """Return the matches with context columns: int32 (M, C), indices of the values' records."""
+        values = context[self.slot_match]
+        pairs = self.columns.player[:, None] * (np.int64(context.max(initial=0)) + 1) + values
+        offset = np.unique(pairs, return_inverse=True)[1].astype(np.int32)
+        return History(self.columns._replace(context=context.ravel().astype(np.int32), offset=offset.ravel()))
+
     def take(self, matches: slice | NDArray[np.integer] | Flags) -> History:
         """Return only these matches, given by slice, ascending indices or mask; player indices do not change."""
         chosen = np.arange(len(self))[matches]
@@ -133,6 +155,8 @@ class History:
                 keep=c.keep[slots],
                 pool=c.pool[chosen],
                 ladder=c.ladder[chosen],
+                context=rows_of(c.context, self.contexts, chosen),
+                offset=rows_of(c.offset, self.contexts, slots),
             )
         )
 
@@ -199,6 +223,24 @@ def ladder_indices(codes: NDArray[np.integer]) -> Integers:
     number = np.empty(len(first), np.int32)
     number[np.argsort(first)] = np.arange(1, len(first) + 1)
     return number[code]
+
+
+def renumbered(c: Columns) -> tuple[Columns, NDArray[np.int64]]:
+    """Number the records of ladders from 1 in order of first appearance, then those of other context values.
+
+    Returns the columns and the former number of each record.
+    """
+    _, first = np.unique(c.ladder, return_index=True)
+    ladders = c.ladder[np.sort(first)].astype(np.int64)
+    former = np.concatenate((ladders, np.setdiff1d(c.context, ladders)))
+    number = np.zeros(int(former.max(initial=0)) + 1, np.int32)
+    number[former] = np.arange(1, len(former) + 1)
+    return c._replace(ladder=number[c.ladder], context=number[c.context]), former
+
+
+def rows_of(flat: Integers, columns: int, rows: NDArray[np.integer]) -> Integers:
+    """These rows of a table that is stored row after row."""
+    return flat.reshape(-1, columns)[rows].ravel() if columns else flat
 
 
 def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> Floats:
@@ -322,6 +364,8 @@ def _check_shape(c: Columns) -> None:
         "slot_start": teams + 1,
         **dict.fromkeys(("score", "seconds", "performance", "quit", "keep"), slots),
     }
+    contexts = len(c.context) // max(matches, 1)
+    sizes |= {"context": contexts * matches, "offset": contexts * slots}
     for name, size in sizes.items():
         if len(getattr(c, name)) != size:
             raise InputError(f"column {name} has {len(getattr(c, name))} entries; expected {size}")

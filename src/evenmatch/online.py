@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,7 @@ class Rater:
         self._newcomer: Records = by.newcomers(1)
         self._ladders: Records = by.ladders()
         self._time = np.iinfo(np.int64).min
+        self._rated: Ratings | None = None
 
     @classmethod
     def after(cls, ratings: Ratings, ladder: str = "default") -> Rater:
@@ -78,6 +79,7 @@ class Rater:
         latest = np.flatnonzero(table.ladder == code)[-1]
         rater._ladders = ratings.ladders[[0, table.history.columns.ladder[latest]]]
         rater._time = int(table.history.columns.time[table.ladder == code].max())
+        rater._rated = ratings
         return rater
 
     def __repr__(self) -> str:
@@ -115,11 +117,45 @@ class Rater:
         self._time = int(history.columns.time[0])
         return Receipt(match.id, tuple(map(tuple, receipt)))
 
-    def odds(self, teams: Sequence[Sequence[str]], at: Moment | None = None) -> MatchOdds:
-        """The odds of a line-up of two or more teams. at: None for the time of the latest match."""
+    def odds(
+        self, teams: Sequence[Sequence[str]], at: Moment | None = None, context: Mapping[str, str] | None = None
+    ) -> MatchOdds:
+        """The odds of a line-up of two or more teams.
+
+        at       None for the time of the latest match
+        context  the value of each context column, such as {"map": "dust"}; a column left out, and a value that no
+                 match had, are unknown
+        Raises UnknownNameError for a column that the rated matches do not have.
+        """
         names = check_line_up(self.rules, teams)
         now, sizes = self._time if at is None else microseconds(at), [len(team) for team in teams]
-        return odds(self.rules, self._gather(names), sizes, now, self._ladders)
+        if not context:
+            return odds(self.rules, self._gather(names), sizes, now, self._ladders)
+        ladders, known = self._in_context(names, context)
+        return odds(self.rules, self._gather(names), sizes, now, ladders, known)
+
+    def _in_context(self, names: Sequence[str], context: Mapping[str, str]) -> tuple[Records, forecasts.LineUpContext]:
+        """The records of pool, ladder and context values, and what the rated matches say about players under them."""
+        columns = () if self._rated is None else self._rated.matches.context
+        for name in context:
+            if name not in [column.name for column in columns]:
+                raise UnknownNameError("context column", name, [column.name for column in columns])
+        assert self._rated is not None
+        ratings, c = self._rated, self._rated.matches.history.columns
+        values = c.context.reshape(-1, len(columns))[ratings.matches.history.slot_match]
+        offset = c.offset.reshape(-1, len(columns))
+        player = np.array(ratings.matches.player_names)[c.player]
+        found = np.full((len(names), len(columns)), len(ratings.offsets))  # the last one is a newcomer's
+        ladders = [self._ladders]
+        for number, column in enumerate(columns):
+            record = column.records.get(context.get(column.name, ""), -1) if column.name in context else -1
+            ladders.append(self.rules.ladders()[1:] if record < 0 else ratings.ladders[[record]])
+            slots = np.flatnonzero(values[:, number] == record)
+            met = dict(zip(player[slots].tolist(), offset[slots, number].tolist(), strict=True))
+            found[:, number] = [met.get(name, len(ratings.offsets)) for name in names]
+        offsets = np.concatenate((ratings.offsets, self.rules.offsets(1)))
+        records = np.arange(2, 2 + len(columns), dtype=np.uint32)
+        return np.concatenate(ladders), forecasts.LineUpContext(records, offsets, found.astype(np.uint32).ravel())
 
     def stakes(
         self,
@@ -175,14 +211,22 @@ def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
     return names
 
 
-def odds(by: Rules, state: Records, sizes: Sequence[int], now: int, ladders: Records | None = None) -> MatchOdds:
+def odds(
+    by: Rules,
+    state: Records,
+    sizes: Sequence[int],
+    now: int,
+    ladders: Records | None = None,
+    context: forecasts.LineUpContext | None = None,
+) -> MatchOdds:
     """The odds between teams of these sizes; `state` has the records of their players, team after team.
 
     ladders  the records of the pool and of the ladder; None: before the first match
+    context  what they play on; None: nothing is known
     """
     count = len(sizes)
     teams = forecasts.LineUpTeams(np.concatenate(([0], np.cumsum(sizes))), np.arange(sum(sizes)))
-    predicted = forecasts.line_up_forecasts(by, state, teams, count, now, ladders)[0]
+    predicted = forecasts.line_up_forecasts(by, state, teams, count, now, ladders, context)[0]
     win, draw = np.zeros((count, count)), np.zeros((count, count))
     pairs = np.triu_indices(count, 1)
     win[pairs], draw[pairs] = predicted.T

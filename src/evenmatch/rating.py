@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,7 +26,7 @@ from evenmatch.errors import (
     UsageError,
     needing,
 )
-from evenmatch.history import Floats, History, Times, match_results, microseconds, team_results
+from evenmatch.history import Floats, History, Times, match_results, microseconds, renumbered, team_results
 from evenmatch.progress import shown_progress
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.distribution import percentiles
@@ -74,7 +74,9 @@ def check_range(
 def changes(
     by: Rules, history: History, expected: Floats, journal: Journal, match: int, names: Sequence[str]
 ) -> list[list[Change]]:
-    """The rating changes of one match (by index), team by team."""
+    """The rating changes of one match (by index), team by team. Raises UsageError for an index without a match."""
+    if not 0 <= match < len(history):
+        raise UsageError(f"match is {match}; expected an index from 0 to {len(history) - 1}")
     c = history.columns
     first, end = c.team_start[match : match + 2].tolist()
     starts = c.slot_start[first : end + 1].tolist()
@@ -132,7 +134,9 @@ class Ratings:
     state     one record per player of the table; the field `rating` is the displayed rating
     expected  float64 (T,)  each team's expected score, predicted before its match was rated
     journal   the effect of every match on every player, if requested
-    ladders   what the system learned about the ladders: a record of their pool, then one per ladder of the table
+    ladders   what the system learned about the ladders: a record of their pool, one per ladder of the table, and one
+              per context value
+    offsets   what the system learned about players under context values
     """
 
     matches: MatchTable
@@ -141,6 +145,7 @@ class Ratings:
     expected: Floats
     journal: Journal | None
     ladders: Records
+    offsets: Records
 
     def __repr__(self) -> str:
         """Summary line: ratings of 4,960 players by elo, after 25,557 matches, …"""
@@ -186,7 +191,7 @@ class Ratings:
         return journal_rows(self.rules.system, history, self.expected, self._journal, names)
 
     def changes(self, match: int) -> list[list[Change]]:
-        """The rating changes of one match (by index), team by team."""
+        """The rating changes of one match (by index), team by team. Raises UsageError for an index without a match."""
         return changes(self.rules, self.matches.history, self.expected, self._journal, match, self.matches.player_names)
 
     def path(self, player: str) -> pa.Table:
@@ -210,11 +215,19 @@ class Ratings:
             }
         )
 
-    def odds(self, *teams: Sequence[str], ladder: str | None = None, at: Moment | None = None) -> MatchOdds:
+    def odds(
+        self,
+        *teams: Sequence[str],
+        ladder: str | None = None,
+        at: Moment | None = None,
+        context: Mapping[str, str] | None = None,
+    ) -> MatchOdds:
         """The odds of a line-up: `ratings.odds(["ann"], ["bob"])`. at: None for the time of the latest match.
 
-        ladder  may be left out if there is only one
-        Raises UnknownNameError for an unknown player or ladder, InputError for a line-up that cannot play.
+        ladder   may be left out if there is only one
+        context  the value of each context column; see Rater.odds
+        Raises UnknownNameError for an unknown player, ladder or context column, InputError for a line-up that cannot
+        play.
         """
         from evenmatch.online import Rater
 
@@ -224,7 +237,7 @@ class Ratings:
         for player in (player for team in teams for player in team):
             if player not in rater:
                 raise UnknownNameError("player", player, self.matches.player_names)
-        return rater.odds(teams, at)
+        return rater.odds(teams, at, context)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the standings to a Parquet file. Raises UsageError if the path cannot be written."""
@@ -397,7 +410,7 @@ def rate(
     check_range(
         by, matches.history, state, result, matches.player_names.__getitem__, lambda m: matches.match_id[m].as_py()
     )
-    return Ratings(matches, by, result.state, result.expected, result.journal, result.ladders)
+    return Ratings(matches, by, result.state, result.expected, result.journal, result.ladders, result.offsets)
 
 
 def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> MatchTable:
@@ -428,14 +441,19 @@ def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Rati
     matches = rateable(matches, by)
     number = matches.find(match_id)
     load_kernels(by)
-    before, ladders = by.newcomers(len(matches.player)), by.ladders(matches.history.ladders)
+    history = matches.history
+    before, ladders, offsets = (
+        by.newcomers(len(matches.player)),
+        by.ladders(history.ladders),
+        by.offsets(history.offsets),
+    )
     if number:
-        earlier = loop.replay(by, matches.history.take(slice(0, number)), before, ladders)
-        before, ladders = earlier.state, earlier.ladders
-    ladders = ladders[[0, matches.history.columns.ladder[number]]]
+        earlier = loop.replay(by, history.take(slice(0, number)), before, ladders, offsets)
+        before, ladders, offsets = earlier.state, earlier.ladders, earlier.offsets
+    chosen = history.take(slice(number, number + 1)).columns
+    ladders = ladders[[0, *renumbered(chosen)[1]]]
     alone = matches.take(slice(number, number + 1))
-    present = np.unique(matches.history.take(slice(number, number + 1)).columns.player)
-    state = before[present]
-    result = loop.replay(by, alone.history, state, ladders, journal=True)
+    state = before[np.unique(chosen.player)]
+    result = loop.replay(by, alone.history, state, ladders, offsets, journal=True)
     check_range(by, alone.history, state, result, alone.player_names.__getitem__, lambda _: match_id)
-    return Ratings(alone, by, result.state, result.expected, result.journal, result.ladders)
+    return Ratings(alone, by, result.state, result.expected, result.journal, result.ladders, result.offsets)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evenmatch import rules, systems
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError
-from evenmatch.history import Columns, History
+from evenmatch.history import Columns, History, renumbered
 from evenmatch.options import Choice, Flag, Number, Numbers, options_of
 from evenmatch.players.headlines import explain
 from evenmatch.rating import changes
@@ -81,6 +81,12 @@ def random_history(seed, teams, rows=ROWS):
     ), people
 
 
+def in_context(history, seed):
+    """The same history with two context columns, of three values and of five."""
+    values = np.random.default_rng(seed).integers([0, 3], [3, 8], (len(history), 2))
+    return history.with_context(history.ladders + 1 + values)
+
+
 def replayed(by, history, state, journal=False):
     return loop.replay(by, history, state, journal=journal)
 
@@ -112,15 +118,18 @@ def test_everything_stays_finite_and_expectations_are_probabilities(name, preset
 def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed, cuts):
     by = rules(name)
     history, people = random_history(seed, by.system.teams)
+    history = in_context(history, seed)
     whole = replayed(by, history, by.newcomers(people))
     ends = sorted(int(cut * len(history)) for cut in cuts)
     state, ladders, expected = by.newcomers(people), by.ladders(history.ladders), []
+    offsets = by.offsets(history.offsets)
     for start, stop in zip([0, *ends], [*ends, len(history)], strict=True):
-        part = loop.replay(by, history.take(slice(start, stop)), state, ladders)
-        state, ladders = part.state, part.ladders
+        part = loop.replay(by, history.take(slice(start, stop)), state, ladders, offsets)
+        state, ladders, offsets = part.state, part.ladders, part.offsets
         expected.append(part.expected)
     assert same(state, whole.state)
     assert same(ladders, whole.ladders)
+    assert same(offsets, whole.offsets)
     assert same(np.concatenate(expected), whole.expected)
 
 
@@ -130,16 +139,19 @@ def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed
 def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_not_matter(name, seed):
     by = rules(name)
     history, people = random_history(seed, by.system.teams, rows=2000)
-    ladders = by.ladders(history.ladders)
-    first = loop.replay(by, history.take(slice(0, len(history) // 2)), by.newcomers(people), ladders)
+    history = in_context(history, seed)
+    ladders, offsets = by.ladders(history.ladders), by.offsets(history.offsets)
+    first = loop.replay(by, history.take(slice(0, len(history) // 2)), by.newcomers(people), ladders, offsets)
     before = first.state
     last = history.take(slice(len(history) // 2, len(history) // 2 + 1))
-    rated = loop.replay(by, last, before, first.ladders)
+    rated = loop.replay(by, last, before, first.ladders, first.offsets)
     after = rated.state
     outside = np.setdiff1d(np.arange(people), last.columns.player)
     assert same(after[outside], before[outside])
-    elsewhere = np.setdiff1d(np.arange(1, history.ladders + 1), last.columns.ladder)
+    elsewhere = np.setdiff1d(np.arange(1, history.ladders + 1), [*last.columns.ladder, *last.columns.context])
     assert same(rated.ladders[elsewhere], first.ladders[elsewhere])
+    untouched = np.setdiff1d(np.arange(history.offsets), last.columns.offset)
+    assert same(rated.offsets[untouched], first.offsets[untouched])
 
     other = np.random.default_rng(seed).permutation(people)
     renamed = History(history.columns._replace(player=other[history.columns.player]))
@@ -153,15 +165,54 @@ def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_no
 def test_containment_rows_can_be_gathered_replayed_and_scattered(name, seed):
     by = rules(name)
     history, people = random_history(seed, by.system.teams, rows=2000)
+    history = in_context(history, seed)
     before = replayed(by, history, by.newcomers(people))
     match = history.take(slice(len(history) - 1, None))
-    whole = loop.replay(by, match, before.state, before.ladders)
+    whole = loop.replay(by, match, before.state, before.ladders, before.offsets)
     rows, local = np.unique(match.columns.player, return_inverse=True)
-    alone = History(match.columns._replace(player=local, ladder=np.ones(1)))
-    chosen = [0, match.columns.ladder[0]]
-    gathered = loop.replay(by, alone, before.state[rows], before.ladders[chosen])
+    under, offset = np.unique(match.columns.offset, return_inverse=True)
+    columns, former = renumbered(match.columns)
+    alone = History(columns._replace(player=local, offset=offset))
+    chosen = [0, *former]
+    gathered = loop.replay(by, alone, before.state[rows], before.ladders[chosen], before.offsets[under])
     assert same(gathered.state, whole.state[rows])
     assert same(gathered.ladders, whole.ladders[chosen])
+    assert same(gathered.offsets, whole.offsets[under])
+
+
+@fuzz
+@given(seed=seeds)
+def test_a_refunded_match_changes_nothing_that_is_known_about_contexts(seed):
+    by = rules("even")
+    history, people = random_history(seed, None, rows=2000)
+    history = in_context(history, seed)
+    before = replayed(by, history, by.newcomers(people))
+    match = history.take(slice(len(history) - 1, None))
+    refunded = History(match.columns._replace(keep=np.zeros(len(match.columns.player), bool)))
+    after = loop.replay(by, refunded, before.state, before.ladders, before.offsets)
+    assert same(after.ladders, before.ladders)
+    assert same(after.offsets, before.offsets)
+    one = match.columns.keep.copy()
+    one[1:] = False
+    after = loop.replay(by, History(match.columns._replace(keep=one)), before.state, before.ladders, before.offsets)
+    moved = np.flatnonzero(after.offsets != before.offsets)
+    assert set(moved) == set(match.columns.offset[:2])
+
+
+@fuzz
+@given(seed=seeds)
+def test_other_numbers_for_context_values_change_no_rating(seed):
+    by = rules("even")
+    history, people = random_history(seed, None, rows=2000)
+    context = in_context(history, seed).columns.context.reshape(len(history), 2)
+    first = history.ladders + 1
+    other = np.concatenate((np.arange(first), first + np.random.default_rng(seed).permutation(8)))
+    named, renamed = (history.with_context(values) for values in (context, other[context]))
+    whole, again = (replayed(by, one, by.newcomers(people)) for one in (named, renamed))
+    assert same(again.state, whole.state)
+    assert same(again.expected, whole.expected)
+    plain = replayed(by, history, by.newcomers(people))
+    assert not same(plain.state, whole.state)
 
 
 # Systems that give the first-listed team of a match of two a role: it attacks, or the ladder learns its advantage.

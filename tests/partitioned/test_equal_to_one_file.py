@@ -113,8 +113,9 @@ def test_an_object_store_gives_and_takes_the_same(tmp_path):
     assert (tmp_path / "out" / "manifest.json").exists()
 
 
-def test_all_ladders_as_one(tmp_path):
-    table, by = ladders_of("elo", 5, 60), rules("elo")
+@pytest.mark.parametrize(("system", "ladders"), [("elo", 3), ("even", 3), ("even", 1)])
+def test_all_ladders_as_one(tmp_path, system, ladders):
+    table, by = ladders_of(system, 5, 60, ladders), rules(system)
     write_partitions(table, tmp_path / "in", 3, 50)
     out = str(tmp_path / "out")
     rate_partitions(find_partitions(str(tmp_path / "in")), by, out=out, selection=Selection(pool=True, piece=40))

@@ -1,6 +1,7 @@
 """`even`, written from docs/even.md: every expert with its own state, the mixture by matrices."""
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,6 +66,9 @@ class View:
     leavers: Belief = field(default_factory=lambda: Belief(1.5, 1))
     experience: Belief = field(default_factory=lambda: Belief(0, 0.002))
     entry: Belief = field(default_factory=lambda: Belief(0, 0.05))
+    offsets: dict[tuple[str, int, str], Belief] = field(default_factory=dict)  # by player, column and value
+    gains: dict[int, Belief] = field(default_factory=lambda: defaultdict(lambda: Belief(0.6, 0.2)))  # by column
+    value_sides: dict[tuple[int, str], Belief] = field(default_factory=lambda: defaultdict(lambda: Belief(0, 0.003)))
     square: float = 0.0  # A, B and C of the margins
     product: float = 0.0
     spread: float = 0.0
@@ -76,6 +80,17 @@ class View:
     def teach_newcomers(self, counted: float, gradient: float, curvature: float) -> None:
         self.entry.learn(counted, gradient, curvature, least=0.2)
         self.keep_newcomers_near()
+
+    def offset(self, name: str, column: int, value: str) -> Belief:
+        return self.offsets.setdefault((name, column, value), Belief(0, 0.15 * self.v0))
+
+    def offset_lead(self, team: SlowTeam, column: int, value: str) -> float:
+        w = len(team.players) ** -self.alpha
+        return w * sum(self.offset(player.name, column, value).mean for player in team.players)
+
+    def learn_gain(self, column: int, gradient: float, curvature: float) -> None:
+        self.gains[column].learn_all(gradient, curvature)
+        self.gains[column].mean = min(max(self.gains[column].mean, 0), 2)
 
     def keep_newcomers_near(self) -> None:
         self.entry.mean = clip(self.entry.mean, 3 * math.sqrt(self.v0))
@@ -143,6 +158,8 @@ class SlowEven:
         self.count: dict[str, int] = {}
         self.last: dict[str, float] = {}
         self.shown: dict[str, float] = {}
+        self.scales: dict[tuple[int, str], Belief] = defaultdict(lambda: Belief(0, 0.003))  # by column and value
+        self.values: dict[int, set[str]] = defaultdict(set)  # seen so far, by column
 
     def rate(self, match: SlowMatch) -> list[SlowChange]:
         players = [player for team in match.teams for player in team.players]
@@ -151,9 +168,12 @@ class SlowEven:
             for player in players:
                 self.bring_up(view, player.name, match.time)
         weights = self.calibration.mean * self.weights
+        self.columns = [(c, value) for c, value in enumerate(match.context) if len(self.values[c]) > 1]
         expected = self.two(match) if len(match.teams) == 2 else self.many(match)
         if self.reader:
             self.read_scores(players)
+        for column, value in enumerate(match.context):
+            self.values[column].add(value)
         changes = []
         for number, team in enumerate(match.teams):
             for player in team.players:
@@ -182,6 +202,10 @@ class SlowEven:
     def sums(self, view: View, team: SlowTeam) -> tuple[float, float, float]:
         w = len(team.players) ** -view.alpha
         beliefs = [view.players[player.name] for player in team.players]
+        for column, value in self.columns:
+            gain = view.gains[column].mean
+            offsets = [view.offset(player.name, column, value) for player in team.players]
+            beliefs += [[gain * offset.mean, gain**2 * offset.variance] for offset in offsets]
         return w, w * sum(mean for mean, _ in beliefs), w * w * sum(variance for _, variance in beliefs)
 
     def doublings(self, team: SlowTeam) -> float:
@@ -193,14 +217,18 @@ class SlowEven:
         return sum(w * min(view.players[name][1] / view.v0, 1) for name in young)
 
     def learn_players(
-        self, view: View, team: SlowTeam, w: float, rho: float, gradient: float, curvature: float
+        self, view: View, team: SlowTeam, w: float, total: float, rho: float, gradient: float, curvature: float
     ) -> None:
-        total = w * w * sum(view.players[player.name][1] for player in team.players)
         for player in team.players:
             belief = view.players[player.name]
             own = w * w * belief[1]
             belief[0] += w * belief[1] * gradient
             belief[1] *= max(0.05, 1 - (own + rho * (total - own)) * curvature)
+            for column, value in self.columns:
+                offset, weight = view.offset(player.name, column, value), w * view.gains[column].mean
+                own = weight**2 * offset.variance
+                offset.mean += weight * offset.variance * gradient
+                offset.variance *= max(0.05, 1 - (own + rho * (total - own)) * curvature)
 
     # two teams
 
@@ -217,18 +245,26 @@ class SlowEven:
             z = m1 - m2 + view.side.mean + view.own_side.mean + u * view.body.mean + e * view.experience.mean
             v = q1 + q2 + view.side.variance + view.own_side.variance + 1
             v += u**2 * view.body.variance + e**2 * view.experience.variance
+            for pair in self.columns:
+                z += 0.3 * view.value_sides[pair].mean
+                v += 0.3**2 * view.value_sides[pair].variance
             k = K / math.sqrt(v)
             p = (sigma(k * (z + EPSILON)) + sigma(k * (z - EPSILON))) / 2
             log_odds[index] = clip(math.log(p / (1 - p)), 20) if 1e-9 < p < 1 - 1e-9 else math.copysign(20, p - 0.5)
             z += left * view.leavers.mean
             gradient, curvature = self.evidence(view, z, v, result, d)
             c = self.new_share(view, first, w1) - self.new_share(view, second, w2)
-            self.learn_players(view, first, w1, view.rho, gradient, curvature)
-            self.learn_players(view, second, w2, view.rho, -gradient, curvature)
+            leads = [view.offset_lead(first, *pair) - view.offset_lead(second, *pair) for pair in self.columns]
+            self.learn_players(view, first, w1, q1, view.rho, gradient, curvature)
+            self.learn_players(view, second, w2, q2, view.rho, -gradient, curvature)
+            for (column, _), lead in zip(self.columns, leads, strict=True):
+                view.learn_gain(column, lead * gradient, lead**2 * curvature)
             view.teach_newcomers(c, gradient, curvature)
             view.side.learn(1, gradient, curvature)
             view.own_side.learn(1, gradient, curvature)
             view.body.learn(u, gradient, curvature)
+            for pair in self.columns:
+                view.value_sides[pair].learn(0.3, gradient, curvature)
             view.experience.learn(e, gradient, curvature)
             if left:
                 view.leavers.learn(left, gradient, curvature)
@@ -236,7 +272,7 @@ class SlowEven:
         if d is not None and result:
             self.sizes.watch(abs(d), result * float(self.weights @ log_odds))
         mixed, score = float(self.weights @ log_odds), 0.5 + result / 2
-        calibrated, chance = sigma(self.calibration.mean * mixed), sigma(mixed)
+        calibrated, chance = sigma(self.factor() * mixed), sigma(mixed)
         self.calibrate((score - calibrated) * mixed, calibrated * (1 - calibrated) * mixed**2)
         self.mix((score - chance) * log_odds, chance * (1 - chance) * np.outer(log_odds, log_odds))
         return calibrated, 1 - calibrated
@@ -285,7 +321,12 @@ class SlowEven:
         if self.weights.sum() < 0.2:
             self.weights = np.full(len(self.views), 0.2 / len(self.views))
 
+    def factor(self) -> float:
+        return self.calibration.mean + sum(self.scales[pair].mean for pair in self.columns)
+
     def calibrate(self, gradient: float, curvature: float, times: float = 1.0) -> None:
+        for pair in self.columns:
+            self.scales[pair].learn_all(gradient, curvature)
         factor = self.calibration
         factor.variance = 1 / (1 / factor.variance + curvature)
         factor.mean = min(max(factor.mean + factor.variance * gradient, 0.5), 1.5)
@@ -306,7 +347,7 @@ class SlowEven:
         for i, j in pairs:
             slopes = K / np.sqrt(noise[:, i] + noise[:, j])
             mixed = float(self.weights @ (slopes * (means[:, i] - means[:, j])))
-            chance = sigma(self.calibration.mean * mixed)
+            chance = sigma(self.factor() * mixed)
             expected[i] += chance / (len(teams) - 1)
             expected[j] += (1 - chance) / (len(teams) - 1)
         exact = [(*means[:, i], *noise[:, i], known[i]) for i in range(len(teams))]
@@ -327,28 +368,34 @@ class SlowEven:
                 pull[:, one] += precision
                 push[:, one] += sign * g * (1 + noise[:, one] * precision)
             mixed = float(self.weights @ log_odds)
-            calibrated, chance = sigma(self.calibration.mean * mixed), sigma(mixed)
+            calibrated, chance = sigma(self.factor() * mixed), sigma(mixed)
             calibration_gradient += mixed * (score - calibrated)
             calibration_curvature += mixed**2 * calibrated * (1 - calibrated)
             gradient += log_odds * (score - chance)
             curvature += chance * (1 - chance) * np.outer(log_odds, log_odds)
         if compared is not pairs:
             for alike in ([i for i, key in enumerate(keys) if key == one] for one in set(keys)):
-                for told in (push, pull):
-                    told[:, alike] = told[:, alike].mean(axis=1, keepdims=True)
+                for messages in (push, pull):
+                    messages[:, alike] = messages[:, alike].mean(axis=1, keepdims=True)
         factor = len(pairs) / len(compared)
         average = sum(known) / len(known)
         for index, view in enumerate(self.views):
             entry, experience = np.zeros(2), np.zeros(2)  # gradient and curvature by either
+            damp = 1 + noise[index] * factor * pull[index]
+            told = list(zip(factor * push[index] / damp, factor * pull[index] / damp, strict=True))
+            leads = [np.array([view.offset_lead(team, *pair) for team in teams]) for pair in self.columns]
             for number, team in enumerate(teams):
-                total, weight = factor * push[index, number], factor * pull[index, number]
-                g, h = (value / (1 + noise[index, number] * weight) for value in (total, weight))
+                g, h = told[number]
                 w = len(team.players) ** -view.alpha
                 c = self.new_share(view, team, w)
-                self.learn_players(view, team, w, 0.0, g, 0.6 * h)
+                self.learn_players(view, team, w, 0.0, 0.0, g, 0.6 * h)
                 entry += c * g, c * c * h
                 more = known[number] - average
                 experience += more * g, more * more * h
+            gradients, curvatures = np.array(told).T
+            for (column, _), lead in zip(self.columns, leads, strict=True):
+                apart = lead - lead.mean()
+                view.learn_gain(column, apart @ gradients, apart**2 @ curvatures)
             view.entry.learn_all(*entry)
             view.keep_newcomers_near()
             view.experience.learn_all(*experience)

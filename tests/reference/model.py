@@ -25,12 +25,16 @@ class SlowTeam:
 
 @dataclass(frozen=True)
 class SlowMatch:
-    """A match. `time` in seconds since the epoch, `duration` in seconds or None where not recorded."""
+    """A match. `time` in seconds since the epoch, `duration` in seconds or None where not recorded.
+
+    context  its value in each context column
+    """
 
     id: str
     time: float
     duration: float | None
     teams: list[SlowTeam]
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch import systems
 from package_systems import Fast
-from random_matches import random_matches
+from random_matches import random_matches, with_context
 
 # System, parameters
 CASES = [
@@ -99,7 +99,15 @@ def test_every_system_of_the_package_has_a_twin_and_cases():
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("system", "parameters"), CASES)
 def test_the_kernel_and_its_twin_agree_on_every_change(system, parameters, seed):
-    matches = random_matches(system, seed)
+    check_agreement(system, parameters, random_matches(system, seed))
+
+
+@pytest.mark.parametrize("parameters", [values for system, values in CASES if system == "even"])
+def test_even_and_its_twin_agree_on_matches_with_context_columns(parameters):
+    check_agreement("even", parameters, with_context(random_matches("even", 3), 3))
+
+
+def check_agreement(system, parameters, matches):
     twin = importlib.import_module(f"reference.{system}")
     told = Fast(system).replay(matches, **parameters)
     known = twin.replay(matches, **parameters)

@@ -1,6 +1,7 @@
 """Laws of `even`: results, margins, weights and variances, the first match by hand, bounds of large contests."""
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.test_system_laws import random_history, relisted
-from evenmatch import Match, Rater, Team, rules
+from evenmatch import Match, Rater, Team, from_matches, rules
 from evenmatch.history import History
+from evenmatch.lab.backtests.evaluation import LOG_LOSS, MATCHES, replay_and_judge
 from evenmatch.systems import loop
 from evenmatch.systems.experts.records import EXPERTS
 from ledger.sample_matches import after
@@ -220,3 +222,41 @@ def test_on_a_ladder_of_many_scores_the_order_of_players_does_not_change_what_sc
     plain, again = (loop.replay(by, listed, before.state, before.ladders).ladders for listed in (history, other))
     assert (plain["score_square"] != before.ladders["score_square"]).any()
     np.testing.assert_allclose(again["score_square"], plain["score_square"], rtol=1e-12)
+
+
+def surfaces(seed, offset, matches=6000, people=60, kinds=3):
+    """Simulated duels on ladders (surfaces); offset: deviation of a player's skill on one of them."""
+    rng = np.random.default_rng(seed)
+    skill, own = rng.normal(0, 1, people), rng.normal(0, offset, (people, kinds))
+    played = []
+    for number in range(matches):
+        (a, b), kind = rng.choice(people, 2, replace=False).tolist(), int(rng.integers(kinds))
+        lead = skill[a] + own[a, kind] - skill[b] - own[b, kind] + rng.logistic(0, 1 / 1.6)
+        first, second = (1, 2) if lead > 0 else (2, 1)
+        teams = (Team.of(f"p{a}", place=first), Team.of(f"p{b}", place=second))
+        played.append(Match(f"m{number}", after(number), teams, f"surface {kind}"))
+    return from_matches(played)
+
+
+def second_half_loss(table):
+    cell = np.where(np.arange(len(table)) < len(table) // 2, -1, 0).astype(np.int32)
+    sums, _ = replay_and_judge(rules("even"), table.history, cell, 1)
+    return sums[0, LOG_LOSS] / sums[0, MATCHES]
+
+
+def without_context(table):
+    none = np.empty(0, np.int32)
+    return replace(table, history=History(table.history.columns._replace(context=none, offset=none)))
+
+
+def test_offsets_predict_better_than_one_rating_for_all_surfaces_and_better_than_one_for_each():
+    table = surfaces(1, 0.4, matches=2000)
+    with_offsets = second_half_loss(table.pooled())
+    assert with_offsets < second_half_loss(without_context(table.pooled())) - 0.01
+    assert with_offsets < second_half_loss(table) - 0.01
+
+
+def test_surfaces_that_do_not_matter_cost_next_to_nothing():
+    tables = [surfaces(seed, 0.0).pooled() for seed in (2, 3, 4, 5)]
+    cost = [second_half_loss(table) - second_half_loss(without_context(table)) for table in tables]
+    assert np.mean(cost) < 0.0005

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import random
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch import from_frame, from_wide, read
+from evenmatch import from_frame, from_wide, rate, read
 from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, UsageError
 from evenmatch.tables.guess import guess
 from evenmatch.tables.look import look, reading_options, similar
@@ -324,9 +325,53 @@ def test_a_wide_frame_is_read_by_the_names_of_its_columns():
     table = from_wide(
         frame, winner="Sieger", loser="Verlierer", date="am", columns={"draw": "tied"}, zone="Europe/Berlin"
     )
-    assert sides_of(table) == [
-        ("2026-07-13 20:40:00.000000 ann - bob", 1783968000_000000, [(1, ["ann"]), (1, ["bob"])])
-    ]
+    assert sides_of(table) == [("2026-07-13 20:40 ann - bob", 1783968000_000000, [(1, ["ann"]), (1, ["bob"])])]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-07-13 20:40", "2026-07-14 00:00", "2026-07-15 19:00:07"],
+        [datetime(2026, 7, 13, 20, 40), datetime(2026, 7, 14), datetime(2026, 7, 15, 19, 0, 7)],
+    ],
+)
+def test_a_match_without_an_id_has_the_same_one_in_a_file_and_in_a_frame(times):
+    frame = pl.DataFrame({"won": ["ann"] * 3, "lost": ["bob"] * 3, "at": times})
+    ids = from_wide(frame, winner="won", loser="lost", date="at").match_id.to_pylist()
+    assert ids == ["2026-07-13 20:40 ann - bob", "2026-07-14 ann - bob", "2026-07-15 19:00:07 ann - bob"]
+
+
+def test_a_winner_and_a_loser_are_listed_in_either_order_and_keep_their_scores():
+    frame = pl.DataFrame(
+        {
+            "won": [f"w{number}" for number in range(400)],
+            "lost": [f"l{number}" for number in range(400)],
+            "on": ["2026-01-05"] * 400,
+            "more": [20 + number for number in range(400)],
+            "fewer": [number % 7 for number in range(400)],
+        }
+    )
+    scores = {"home_score": "more", "away_score": "fewer"}
+    table = from_wide(frame, winner="won", loser="lost", date="on", columns=scores)
+    listed_first = 0
+    for match in table.to_matches("x"):
+        (winner,) = (team for team in match.teams if team.place == 1)
+        (loser,) = (team for team in match.teams if team.place == 2)
+        number = int(winner.players[0].player.removeprefix("w"))
+        assert (loser.players[0].player, winner.score, loser.score) == (f"l{number}", 20 + number, number % 7)
+        listed_first += match.teams[0] is winner
+    assert 160 < listed_first < 240  # four standard deviations of a fair coin
+    away = from_frame(frame, columns={"home": "lost", "away": "won", "played_at": "on", "winner": "won"})
+    assert {match.places for match in away.to_matches("x")} == {(2, 1)}
+
+
+def test_even_learns_no_side_from_winners_who_are_named_first():
+    rng = random.Random(1)
+    pairs = [rng.sample(["ann", "bob", "cid", "dan"], 2) for _ in range(600)]
+    frame = pl.DataFrame({"won": [a for a, _ in pairs], "lost": [b for _, b in pairs], "on": ["2026-01-05"] * 600})
+    ratings = rate(from_wide(frame, winner="won", loser="lost", date="on"), "even")
+    there, back = (ratings.odds([a], [b]).expected[0] for a, b in (("ann", "bob"), ("bob", "ann")))
+    assert there + back == pytest.approx(1, abs=0.1)
 
 
 def test_a_frame_is_read_with_other_columns():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from evenmatch.tables import MatchTable
 
 STEPS = 1000  # of the progress bar
+CONTEXT_HEADS = ("matches", "log loss", "difference", "95% interval")
 HEADS = ("system", "variant", "log loss", "95% interval", "Brier", "accuracy", "calibration", "seconds")
 
 
@@ -53,6 +55,7 @@ def command(
     ] = None,
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
+    context: options.Context = None,
     skip_bad: options.SkipBad = False,
     reading: Reading = NO_READING,
     cluster: OnCluster = None,
@@ -62,17 +65,20 @@ def command(
 
     Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
     warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
-    the warm-up part. To continue an interrupted tuning, run the same command again. With --cluster, each variant and
-    each set of parameters is a separate task. With partitions, a task reads all files and may score several variants.
+    the warm-up part. With --context, systems that read it are also scored without it, and with a ladder for each value,
+    as in a game that cannot use context. To continue an interrupted tuning, run the same command again. With --cluster,
+    each variant and each set of parameters is a separate task. With partitions, a task reads all files and may score
+    several variants.
 
     Examples:
     evenmatch backtest season.parquet
     evenmatch backtest season.parquet --systems elo,glicko2,wager --tune 120 --report fit.html
     evenmatch backtest season.parquet --systems elo,wager --param elo.k=16 --out scores.csv
+    evenmatch backtest season.parquet --systems even --context map,best_of
     """
     from evenmatch.lab.backtests.backtest import backtest
 
-    by = _systems(systems, param or [])
+    by, reading = _systems(systems, param or []), reading.in_context(context)
     if players and report is None:
         raise UsageError("--players needs --report FILE.html, which shows them")
     if trials is not None and not tune:
@@ -210,6 +216,21 @@ def _print(result: Backtest) -> None:
 
     for sentence in verdict(result):
         print(printable(sentence))
+    for system in dict.fromkeys(result.context["system"].to_pylist()):
+        forms = [
+            [row["matches"], f"{row['log_loss']:.4f}", *_difference(row)]
+            for row in result.context.to_pylist()
+            if row["system"] == system
+        ]
+        print()
+        print_table(f"{system}: what the context is worth", CONTEXT_HEADS, forms, right=CONTEXT_HEADS[1:])
+
+
+def _difference(row: Mapping[str, float]) -> tuple[str | None, str | None]:
+    """The difference to the log loss with all columns and its interval; nothing for that row itself."""
+    if row["difference"] == 0.0:
+        return None, None
+    return f"{row['difference']:+.4f}", f"{row['low']:+.4f} to {row['high']:+.4f}"
 
 
 def _name(result: Backtest) -> str:
@@ -233,6 +254,7 @@ def _document(result: Backtest) -> dict[str, object]:
         "verdict": verdict(result),
         "scores": scores,
         "against_best": result.against_best.to_pylist(),
+        "context": result.context.to_pylist(),
         "left_out": [{"name": name, "reason": reason} for name, reason in result.left_out],
     }
 

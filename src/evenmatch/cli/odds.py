@@ -29,6 +29,9 @@ def command(
     param: options.Param = None,
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
+    context: Annotated[
+        list[str] | None, option("--context K=V", "What they play on, such as map=dust; up to four.")
+    ] = None,
     as_of: options.AsOf = None,
     show_stakes: Annotated[bool, option("--stakes", "Also show what each player has at stake.")] = False,
     assume: Annotated[list[str] | None, option("--assume K=V", "With --stakes: assume this; repeatable.")] = None,
@@ -53,11 +56,12 @@ def command(
     from evenmatch.stake_assumptions import StakeAssumptions
 
     assumptions = StakeAssumptions.read(options.values_of(assume, "--assume", "seconds=900"))
-    now = options.moment(as_of)
+    now, known = options.moment(as_of), options.values_of(context, "--context", "map=dust")
+    columns = ",".join(name for name in known if name != "ladder")
     from evenmatch.online import Rater
     from evenmatch.rating import rate, rateable
 
-    read = options.matches_of(matches, ladder, pool_ladders, skip_bad, reading, now)
+    read = options.matches_of(matches, ladder, pool_ladders, skip_bad, reading.in_context(columns), now)
     recorded = rateable(read, by, skip_bad=skip_bad)
     note_skipped(recorded.skipped, recorded.skipped_matches)
     options.check_one_ladder(recorded)
@@ -66,7 +70,7 @@ def command(
         ratings = rate(recorded, by, progress=progress)
     rater = Rater.after(ratings, recorded.ladders[0])
     at = None if now is None else as_datetime(now)
-    odds = rater.odds(line_up, at)
+    odds = rater.odds(line_up, at, known)
     stakes = rater.stakes(line_up, assumptions, at=at) if show_stakes else None
     players = [player for team in line_up for player in team]
     newcomers = [player for player in players if player not in rater]

@@ -31,6 +31,7 @@ def command(
     param: options.Param = None,
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
+    context: options.Context = None,
     as_of: options.AsOf = None,
     placement: Annotated[int, option("--placement N", "Matches to complete before a percentile is shown.", low=0)] = 10,
     active_days: Annotated[
@@ -56,7 +57,7 @@ def command(
     evenmatch rate s3://games/season --system elo --out s3://games/ratings --cluster 10.0.0.5:6379
     """
     by = options.rules_of(system, preset, param)
-    now = options.moment(as_of)
+    now, reading = options.moment(as_of), reading.in_context(context)
     from evenmatch.cli.shared.files import check_outputs, read_divisions
     from evenmatch.standings.division import DIVISIONS
     from evenmatch.tables.partitions import is_partitioned

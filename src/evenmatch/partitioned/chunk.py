@@ -173,6 +173,7 @@ class ChunkBuilder:
     ) -> None:
         """Start without players. ladder: of all matches, if not empty; pool: a player is the same on all ladders."""
         self.names = Names()
+        self._names_by_ladder = Names()  # number the players under each ladder, where ladders are pooled
         self.pool, self.skip_bad, self.form = pool, skip_bad, form
         self.ladders: dict[str, int] = {ladder: 0} if ladder else {}
         self._of_folder = bool(ladder)
@@ -210,8 +211,12 @@ class ChunkBuilder:
             return self.build(self._assemble(rows))  # which says so
         self._check_order(rows, table)
         columns, ladder = table.history.columns, local[table.ladder]
+        numbered = columns._replace(player=number[columns.player], ladder=ladder + np.int32(1))
+        if self.pool:
+            offset = self._names_by_ladder.number(table.player, owner)[columns.player]
+            numbered = numbered._replace(context=numbered.ladder, offset=offset)
         return Chunk(
-            history=History(columns._replace(player=number[columns.player], ladder=ladder + np.int32(1))),
+            history=History(numbered),
             match_id=table.match_id,
             team=table.team,
             player=pa.DictionaryArray.from_arrays(pa.array(columns.player), table.player),

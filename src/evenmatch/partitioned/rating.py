@@ -27,6 +27,7 @@ from evenmatch.standings.activity import NEVER, Activity
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.systems import loop
 from evenmatch.systems.compiled import cached
+from evenmatch.systems.ladder_records import with_records
 from evenmatch.systems.loop import Replay
 from evenmatch.systems.system import Records, Rules
 from evenmatch.tables.partitions import Partition, file_system, is_url
@@ -63,7 +64,7 @@ class PlayerRecords:
         """Start with newcomers."""
         self.by = by
         self._state, self._seen = by.newcomers(_ROOM), _unseen(_ROOM)
-        self._learned = by.ladders()
+        self._learned, self._offsets = by.ladders(), by.offsets(0)
         self._last = np.empty(0, np.int64)
         self._matches = np.empty(0, np.int64)
         self.ladders: tuple[str, ...] = ()
@@ -76,7 +77,8 @@ class PlayerRecords:
         self._make_room(chunk)
         c = chunk.history.columns
         state = self._state[: chunk.players]
-        result = loop.replay(self.by, chunk.history, state, self._learned, journal=journal, in_place=True)
+        records = (state, self._learned, self._offsets)
+        result = loop.replay(self.by, chunk.history, *records, journal=journal, in_place=True)
         count_activity(chunk.history.match_slots, c.time, c.player, c.quit, c.keep, self._seen)
         self._last[chunk.ladder] = c.time  # ascending: of equal indices the last counts
         self._matches += np.bincount(chunk.ladder, minlength=len(self._matches))
@@ -88,12 +90,12 @@ class PlayerRecords:
             more = max(len(self._state), chunk.players - len(self._state))
             self._state = np.concatenate((self._state, self.by.newcomers(more)))
             self._seen = np.concatenate((self._seen, _unseen(more)))
+        self._learned = with_records(self._learned, chunk.history.ladders + 1, self.by.ladders)
+        self._offsets = with_records(self._offsets, chunk.history.offsets, self.by.offsets)
         more = len(chunk.ladders) - len(self._last)
         if more:
             self._last = np.concatenate((self._last, np.zeros(more, np.int64)))
             self._matches = np.concatenate((self._matches, np.zeros(more, np.int64)))
-            lacking = 1 + len(chunk.ladders) - len(self._learned)
-            self._learned = np.concatenate((self._learned, self.by.ladders(lacking)[1:])) if lacking else self._learned
         self.ladders = chunk.ladders
 
     def _check_range(self, chunk: Chunk) -> None:

@@ -63,6 +63,9 @@ class Batch:
         duration = history.columns.duration
         if (np.signbit(duration) & (duration == 0)).any():
             history = History(history.columns._replace(duration=without_minus_zero(duration)))
+        if history.contexts:  # the ledger has one ladder and no context columns
+            none = np.empty(0, np.int32)
+            history = History(history.columns._replace(context=none, offset=none))
         packed = pack(history, played_at)
         slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
         computed = digests(packed, slot_names, history.match_slots, rated)

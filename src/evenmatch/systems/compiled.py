@@ -77,4 +77,6 @@ def unsigned(h: Columns) -> Columns:
         h.keep,
         h.pool.view(np.uint32),
         h.ladder.view(np.uint32),
+        h.context.view(np.uint32),
+        h.offset.view(np.uint32),
     )

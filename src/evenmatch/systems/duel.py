@@ -191,6 +191,7 @@ def replay(
     stop: int,
     state: Records,
     ladders: Records,
+    offsets: Records,
     params: DuelSystem,
     expected: Floats,
     before: Floats,
@@ -199,6 +200,7 @@ def replay(
     scratch: Floats,
     saved: Records,
     saved_ladders: Records,
+    saved_offsets: Records,
     forecasts: Floats,
 ) -> None:
     """Predict and rate matches as `loop.loop` does, with the methods of `params`."""
@@ -267,6 +269,9 @@ def forecast(
     now: int,
     state: Records,
     ladders: Records,
+    values: Integers,
+    offsets: Records,
+    offset: Integers,
     params: DuelSystem,
     forecasts: Floats,
 ) -> None:

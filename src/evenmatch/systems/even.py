@@ -18,6 +18,7 @@ from evenmatch.systems.experts.records import (
     EXPERTS,
     LADDER,
     PLAIN,
+    PLAYER_OFFSET,
     QUICK,
     RESULTS,
     SCORES,
@@ -28,6 +29,7 @@ from evenmatch.systems.experts.records import (
     Expert,
     Five,
     new_ladder,
+    new_offset,
     points_per_mean,
 )
 from evenmatch.systems.experts.two_teams import two_team_odds, update_two_teams
@@ -254,5 +256,7 @@ SYSTEM = System(
     note=lambda change, p: uncertain_note(change, float(str(_newcomer(p)[1])) / 2, 0.1),
     ladder=LADDER,
     new_ladder=lambda p: new_ladder(len(_experts(p))),
+    offset=PLAYER_OFFSET,
+    new_offset=lambda p: new_offset(_compile(p)),
     learned=_learned,
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import FloatOrNaN
+from evenmatch.history import FloatOrNaN, Integers
 
 Records = NDArray[np.void]
 
@@ -28,14 +29,21 @@ class Learned(NamedTuple):
 
 
 class LadderRecords(NamedTuple):
-    """The records of all ladders as kernels receive them, and which two of them a match reads and changes.
+    """The records of all ladders as kernels receive them, and which of them a match reads and changes.
 
-    pool  index of the record that the ladder shares with others;  own  index of its own record
+    pool     index of the record that the ladder shares with others;  own  index of its own record
+    values   (C,)    indices of the records of the match's values in C context columns
+    offsets          what is known about players under each value they have met
+    first, second    (n·C,)  indices into `offsets`, C for each player of the first and of the second team
     """
 
     records: Records
     pool: int
     own: int
+    values: Integers
+    offsets: Records
+    first: Integers
+    second: Integers
 
 
 def copy_records(records: Records) -> Records:
@@ -49,4 +57,10 @@ def join_records(first: Records, second: Records) -> Records:
     return np.concatenate((first.view(kind), second.view(kind))).view(first.dtype)
 
 
-NO_LADDER = np.dtype([("unused", "u1")])  # for systems that learn nothing about ladders
+def with_records(records: Records, count: int, new: Callable[[int], Records]) -> Records:
+    """Return at least `count` records, of which new(n) makes n; grows in large steps."""
+    lacking = count - len(records)
+    return join_records(records, new(max(lacking, len(records)))) if lacking > 0 else records
+
+
+NO_LADDER = np.dtype([("unused", "u1")])  # for systems that learn nothing about ladders, or about contexts

@@ -43,6 +43,7 @@ def loop(
     stop: int,
     state: Records,
     ladders: Records,
+    offsets: Records,
     params: NamedTuple,
     expected: Floats,
     before: Floats,
@@ -51,26 +52,31 @@ def loop(
     scratch: Floats,
     saved: Records,
     saved_ladders: Records,
+    saved_offsets: Records,
     forecasts: Floats,
 ) -> None:
     """Predict each match from `start` up to `stop`, then learn from it.
 
     before, after   float64 (S,)  empty if no journal is wanted; `factors` too
     saved           room for the states of one match's players; empty if every slot has keep
-    saved_ladders   room for the records of pool and ladder, which a match without any keep leaves unchanged; empty
-                    if `saved` is
+    saved_ladders   room for the records of pool, ladder and context values, which a match without any keep leaves
+                    unchanged; empty if `saved` is
+    saved_offsets   like `saved`, for the players under each context value
     forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches; empty if not wanted
     """
     far = len(state) > near
     pair_index = INT64(0)  # of the next row of forecasts
+    contexts = len(h.context) // max(len(h.time), 1)
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
         size = high - low
-        ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
+        ladder = records_of(h, m, first, first + 1, ladders, offsets)
         if far and high + 2 * size <= len(h.player):  # prefetch two matches ahead, so that records arrive in time
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
+                for index in range(slot * contexts, (slot + 1) * contexts):
+                    prefetch(offsets, h.offset[index])
         if end - first == 2 and (len(forecasts) or not predicts):
             middle = h.slot_start[first + 1]
             win, draw = pair(h.player[low:middle], h.player[middle:high], True, True, h.time[m], state, ladder, params)
@@ -81,7 +87,7 @@ def loop(
                 forecasts[pair_index, 1] = draw
                 pair_index += 1
         elif end - first != 2:
-            pair_index = expect_all(h, m, state, ladders, params, expected, forecasts, pair_index)
+            pair_index = expect_all(h, m, state, ladders, offsets, params, expected, forecasts, pair_index)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
@@ -91,6 +97,10 @@ def loop(
             if learns:
                 saved_ladders[0] = ladders[ladder.pool]
                 saved_ladders[1] = ladders[ladder.own]
+                for column in range(contexts):
+                    saved_ladders[2 + column] = ladders[ladder.values[column]]
+                for index in range(low * contexts, high * contexts):
+                    saved_offsets[index - low * contexts] = offsets[h.offset[index]]
         update(h, m, state, ladder, params, expected, factors, scratch)
         if len(saved):
             kept = False
@@ -99,12 +109,32 @@ def loop(
                     kept = True
                 else:
                     state[h.player[slot]] = saved[slot - low]
+                    if learns:
+                        for index in range(slot * contexts, (slot + 1) * contexts):
+                            offsets[h.offset[index]] = saved_offsets[index - low * contexts]
             if learns and not kept:
                 ladders[ladder.pool] = saved_ladders[0]
                 ladders[ladder.own] = saved_ladders[1]
+                for column in range(contexts):
+                    ladders[ladder.values[column]] = saved_ladders[2 + column]
         if len(after):
             for slot in range(low, high):
                 after[slot] = state[h.player[slot]].rating
+
+
+@kernel
+def records_of(h: Columns, m: int, a: int, b: int, ladders: Records, offsets: Records) -> LadderRecords:
+    """The records that match m reads for its teams a and b."""
+    contexts = len(h.context) // len(h.time)
+    return LadderRecords(
+        ladders,
+        h.pool[m],
+        h.ladder[m],
+        h.context[m * contexts : (m + 1) * contexts],
+        offsets,
+        h.offset[h.slot_start[a] * contexts : h.slot_start[a + 1] * contexts],
+        h.offset[h.slot_start[b] * contexts : h.slot_start[b + 1] * contexts],
+    )
 
 
 def expect_all(
@@ -112,6 +142,7 @@ def expect_all(
     m: int,
     state: Records,
     ladders: Records,
+    offsets: Records,
     params: NamedTuple,
     expected: Floats,
     forecasts: Floats,
@@ -119,7 +150,6 @@ def expect_all(
 ) -> int:
     """Write the expected scores of three or more teams, means over their rivals; returns the next pair's index."""
     first, end = h.team_start[m], h.team_start[m + 1]
-    ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
     for team in range(first, end):
         expected[team] = 0.0
     for team in range(first, end):
@@ -127,6 +157,7 @@ def expect_all(
         total = expected[team]  # against the teams before it
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
+            ladder = records_of(h, m, team, rival, ladders, offsets)
             win, draw = pair(own, theirs, team == first, False, h.time[m], state, ladder, params)
             score = win + 0.5 * draw
             total += score
@@ -149,16 +180,29 @@ def forecast(
     now: int,
     state: Records,
     ladders: Records,
+    values: Integers,
+    offsets: Records,
+    offset: Integers,
     params: NamedTuple,
     forecasts: Floats,
 ) -> None:
     """Predict pairs of teams that have not played, writing win and draw of each pair to `forecasts`.
 
-    two  whether their matches have two teams;  ladders  the records of the pool and of the ladder
+    two      whether their matches have two teams;  ladders  the records of the pool and of the ladder
+    values   (C,) indices of the records of the context's values;  offset  (S·C,) indices into `offsets`
     """
-    ladder = LadderRecords(ladders, 0, 1)
+    contexts = len(values)
     for p in range(len(first)):
         a, b = first[p], second[p]
+        ladder = LadderRecords(
+            ladders,
+            0,
+            1,
+            values,
+            offsets,
+            offset[team_start[a] * contexts : team_start[a + 1] * contexts],
+            offset[team_start[b] * contexts : team_start[b + 1] * contexts],
+        )
         own, theirs = player[team_start[a] : team_start[a + 1]], player[team_start[b] : team_start[b + 1]]
         win, draw = pair(own, theirs, home[p], two, now, state, ladder, params)
         forecasts[p, 0] = win
@@ -189,18 +233,18 @@ def without_ladder_update(
 class Engine(NamedTuple):
     """A system's compiled functions: `replay` is the loop, `forecast` is its `pair` over many pairs of teams.
 
-    nothing_saved  empty `saved` and `saved_ladders` for the loop, if every slot has keep
+    nothing_saved  empty `saved`, `saved_ladders` and `saved_offsets` for the loop, if every slot has keep
     """
 
     replay: Callable[..., None]
     forecast: Callable[..., None]
-    nothing_saved: tuple[Records, Records]
+    nothing_saved: tuple[Records, Records, Records]
 
 
 @cache
 def engine(system: System) -> Engine:
     """The loop bound to this system's kernels, or the plain one; machine code is cached on disk for later processes."""
-    nothing_saved = (np.empty(0, system.state), np.empty(0, system.ladder_type))
+    nothing_saved = (np.empty(0, system.state), np.empty(0, system.ladder_type), np.empty(0, system.offset_type))
     if system.methods is not None:
         return Engine(duel.replay, duel.forecast, nothing_saved)
     # numba links globals statically, inlines them and caches the result. It would compile kernels that are arguments
@@ -213,6 +257,8 @@ def engine(system: System) -> Engine:
         "INT64": INT64,
         "near": CACHE // system.state.itemsize,
         "LadderRecords": LadderRecords,
+        "records_of": records_of,
+        "max": max,
         "predicts": system.predicts,
         "learns": system.ladder is not None,
     }
@@ -261,13 +307,15 @@ class Replay(NamedTuple):
 
     state     a record per player
     expected  float64 (T,)  each team's expected score, predicted before its match was rated
-    ladders   what was learned about the ladders: the records of their pool and of each ladder
+    ladders   what was learned about the ladders: the records of their pool, of each ladder and of context values
+    offsets   what was learned about the players under each context value
     """
 
     state: Records
     expected: Floats
     journal: Journal | None
     ladders: Records
+    offsets: Records
 
 
 def replay(
@@ -275,6 +323,7 @@ def replay(
     history: History,
     state: Records,
     ladders: Records | None = None,
+    offsets: Records | None = None,
     *,
     journal: bool = False,
     in_place: bool = False,
@@ -284,7 +333,8 @@ def replay(
     """Rate a history from this state, which is not changed; assumes that `rules.system.refusals` names no match.
 
     ladders   what was learned about the ladders before (the records are not changed); None: nothing
-    in_place  change `state` and `ladders` themselves, if they are copies or much larger than the history
+    offsets   what was learned about the players under context values (not changed); None: nothing
+    in_place  change `state`, `ladders` and `offsets` themselves, if they are copies or much larger than the history
     progress  called from time to time with the number of matches rated so far
     watch     called with (start, stop, forecasts) for each stretch of matches in turn: float64 (P, 2), win and draw
               probabilities for each pair of teams of these matches, the pairs of a match in the order (0, 1), (0, 2)
@@ -297,14 +347,22 @@ def replay(
         ladders = rules.ladders(history.ladders)
     elif not in_place:
         ladders = copy_records(ladders)
+    if offsets is None:
+        offsets = rules.offsets(history.offsets)
+    elif not in_place:
+        offsets = copy_records(offsets)
     expected = np.empty(len(h.place))
     before, after = np.empty(slots), np.empty(slots)
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
     params, compiled = rules.compiled, engine(system)
-    saved, saved_ladders = compiled.nothing_saved
+    saved = compiled.nothing_saved
     if not h.keep.all():
-        saved, saved_ladders = np.empty(history.largest, system.state), np.empty(2, system.ladder_type)
+        saved = (
+            np.empty(history.largest, system.state),
+            np.empty(2 + history.contexts, system.ladder_type),
+            np.empty(history.largest * history.contexts, system.offset_type),
+        )
     step = max(STRETCH, len(history) // 100) if progress else max(1, len(history))
     ends = stretches(history) if watch else [*range(step, len(history), step), len(history)][: len(history)]
     forecasts = np.empty((0, 2))
@@ -314,14 +372,14 @@ def replay(
             pairs = pair_count(history, start, stop)
             if len(forecasts) < pairs:
                 forecasts = np.empty((pairs, 2))
-        journal_room = (expected, before, after, factors, scratch, saved, saved_ladders)
-        compiled.replay(h, start, stop, state, ladders, params, *journal_room, forecasts)
+        room = (expected, before, after, factors, scratch, *saved)
+        compiled.replay(h, start, stop, state, ladders, offsets, params, *room, forecasts)
         if watch:
             watch(start, stop, forecasts[:pairs])
         if progress:
             progress(stop)
         start = stop
-    return Replay(state, expected, Journal(before, after, factors) if journal else None, ladders)
+    return Replay(state, expected, Journal(before, after, factors) if journal else None, ladders, offsets)
 
 
 def load(rules: Rules) -> None:
@@ -331,7 +389,7 @@ def load(rules: Rules) -> None:
     compiled = engine(system)
     scratch, forecasts = np.empty((0, system.scratch_columns)), np.empty((0, 2))
     journal = (none, none, none, np.zeros(0, system.factor_type), scratch, *compiled.nothing_saved)
-    records = (rules.newcomers(0), rules.ladders())
+    records = (rules.newcomers(0), rules.ladders(), rules.offsets(0))
     compiled.replay(unsigned(empty.columns), 0, 0, *records, rules.compiled, *journal, forecasts)
 
 

@@ -260,6 +260,8 @@ class System:
                     is the mean.
     ladder          dtype of the record of what is learned about a ladder; None: nothing is learned
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
+    offset          dtype of the record of a player under a value of a context column; None: contexts are not used
+    new_offset      (parameters): that record before the first match, as a tuple in the order of `offset`
     from_start      parameters that can change only before the first match, since records do not fit another value
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
                     without forecasts needs no `pair` there
@@ -296,6 +298,8 @@ class System:
     from_start: tuple[str, ...] = ()
     predicts: bool = False
     new_ladder: Callable[..., tuple[object, ...]] = lambda _: (0,)
+    offset: np.dtype[np.void] | None = None
+    new_offset: Callable[..., tuple[object, ...]] = lambda _: (0,)
     learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
     methods: type | None = None
 
@@ -324,6 +328,11 @@ class System:
     def ladder_type(self) -> np.dtype[np.void]:
         """The dtype of a ladder's record; an unused one if the system learns nothing about ladders."""
         return NO_LADDER if self.ladder is None else self.ladder
+
+    @property
+    def offset_type(self) -> np.dtype[np.void]:
+        """The dtype of the record of a player under a context value; an unused one if contexts are not used."""
+        return NO_LADDER if self.offset is None else self.offset
 
     @cached_property
     def factor_type(self) -> np.dtype[np.void]:
@@ -405,6 +414,11 @@ class Rules:
     def ladders(self, count: int = 1) -> Records:
         """The records of this many ladders before their first match: one for their pool, then one per ladder."""
         return self._new_ladder.repeat(1 + count)
+
+    def offsets(self, count: int) -> Records:
+        """The records of this many players under a context value before their first match under it."""
+        new = np.array([self.system.new_offset(self.parameters)], self.system.offset_type)
+        return new.repeat(count)
 
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""

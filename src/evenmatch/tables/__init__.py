@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from evenmatch.errors import InputError, UsageError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.tables.build import assemble
+from evenmatch.tables.build import assemble_in_context
 from evenmatch.tables.files import write_arrow
 from evenmatch.tables.mapping import FileMapping
 from evenmatch.tables.reading import RawFile, mapped, read_matches, understood
@@ -54,6 +54,7 @@ def read(
     zone: str | None = None,
     columns: Mapping[str, str] | None = None,
     mapping: FileMapping | str | os.PathLike[str] | None = None,
+    context: Sequence[str] = (),
 ) -> MatchTable:
     """Read the matches of a CSV, Parquet or JSON Lines file, in time order, ties in file order.
 
@@ -63,13 +64,20 @@ def read(
     zone         the zone of times that name none, UTC by default
     columns      the file's column of each of ours; delimiter, encoding and the rest are guessed from the file
     mapping      what the file means, as a FileMapping or the path of a saved one; the other options change it
+    context      columns that say what a match was played on, such as its map, surface or format; at most four
     Raises UsageError for a missing file, unknown suffix or time format, InputError for a file that is empty, lacks a
     required column or does not match its suffix, BadRowsError with every bad row. Unknown columns cause a warning.
     """
     if mapping is not None and not isinstance(mapping, FileMapping):
         mapping = FileMapping.load(Path(mapping))
     return read_matches(
-        Path(path), skip_bad=skip_bad, time_format=time_format, zone=zone, columns=columns, mapping=mapping
+        Path(path),
+        skip_bad=skip_bad,
+        time_format=time_format,
+        zone=zone,
+        columns=columns,
+        mapping=mapping,
+        context=context,
     )
 
 
@@ -80,6 +88,7 @@ def from_frame(
     time_format: str | None = None,
     zone: str | None = None,
     columns: Mapping[str, str] | None = None,
+    context: Sequence[str] = (),
 ) -> MatchTable:
     """Read the matches of a data frame in the tidy long form; options and errors as for `read`, rows count from 1."""
     form = format_named(time_format or "seconds", zone or "UTC")
@@ -89,8 +98,8 @@ def from_frame(
         raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
     raw = RawFile(rows, Source("the data frame"))
     if columns is None:
-        return assemble(raw.rows, raw.source, skip_bad=skip_bad, form=form)
-    return mapped(raw, understood(raw, columns, None, time_format, zone), skip_bad=skip_bad)
+        return assemble_in_context(raw.rows, raw.source, context, skip_bad=skip_bad, form=form)
+    return mapped(raw, understood(raw, columns, None, time_format, zone, context), context, skip_bad=skip_bad)
 
 
 def from_wide(
@@ -107,7 +116,9 @@ def from_wide(
     """Read the matches of a data frame with a row per match.
 
     winner, loser, date  the columns with the winner or winners, the loser or losers, and the time
-    columns              further ones of ours, such as {"draw": "tied", "match_id": "game", "result": "score"}
+    columns              further ones of ours, such as {"draw": "tied", "match_id": "game"}; home_score is the score of
+                         the winner, and away_score that of the loser
+    No side is at home: about half of the matches list the loser first.
     The other options and errors are those of `from_frame`.
     """
     named = {"winner": winner, "loser": loser, "played_at": date, **(columns or {})}
@@ -164,7 +175,8 @@ def join(*tables: MatchTable) -> MatchTable:
     duplicates = [entry["values"] for entry in ids.to_pylist() if entry["counts"] > 1]
     if duplicates:
         raise InputError(f"match id {duplicates[0]!r} is in more than one table; expected once")
-    return assemble(rows, Source("the joined tables"))
+    context = dict.fromkeys(column.name for table in tables for column in table.context if column.name != "ladder")
+    return assemble_in_context(rows, Source("the joined tables"), list(context))
 
 
 def write(table: MatchTable | Frame, path: str | os.PathLike[str]) -> None:

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.errors import BadRowsError, InputError, RowProblem
+from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError
 from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration, ladder_indices
 from evenmatch.tables import columns
 from evenmatch.tables.cells import ColumnCells, known_columns, read_cells
 from evenmatch.tables.columns import Faults, RowFault
+from evenmatch.tables.mapping import texts_of
 from evenmatch.tables.source import Source
-from evenmatch.tables.table import MatchTable
+from evenmatch.tables.table import COLUMNS, MatchTable
 from evenmatch.times import SECONDS, TimeFormat, iso_time
 
 Rows = NDArray[np.int64]
@@ -268,6 +269,43 @@ def assemble(
     build = TableBuild(read_cells(_columns(rows.take(pa.array(good))), len(good), clean, form), good, clean)
     left_out = len({problem.match_id for problem in problems if problem.match_id is not None})
     return replace(build.table(source), skipped=tuple(problems), skipped_matches=left_out)
+
+
+def assemble_in_context(
+    rows: pa.Table,
+    source: Source,
+    context: Sequence[str],
+    *,
+    skip_bad: bool = False,
+    form: TimeFormat = SECONDS,
+    faults: Faults | None = None,
+) -> MatchTable:
+    """Build the matches of these rows with context columns; the other options and errors are those of `assemble`.
+
+    Raises UsageError for a column that cannot be context, InputError if it is missing or differs within a match.
+    """
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name in dict.fromkeys(context):
+        if name in COLUMNS:
+            raise UsageError(f"context column {name!r} has a meaning of its own; expected another column")
+        if name not in rows.column_names:
+            listed = ", ".join(map(repr, rows.column_names[:20]))
+            raise InputError(f"{source.name} has no column {name!r}; it has {listed or 'none'}")
+        columns[name] = texts_of(rows[name])
+        if "match_id" in rows.column_names:
+            _check_one_value(texts_of(rows["match_id"]), columns[name], name, source)
+    rows = rows.drop_columns(list(columns))
+    return assemble(rows, source, skip_bad=skip_bad, form=form, faults=faults).with_context(columns)
+
+
+def _check_one_value(match_id: pa.ChunkedArray, cells: pa.ChunkedArray, name: str, source: Source) -> None:
+    pairs = pa.table({"match": match_id, "value": cells}).group_by(["match", "value"], use_threads=False).aggregate([])
+    twice = pairs.group_by("match", use_threads=False).aggregate([("value", "list")])
+    for match, values in zip(twice["match"].to_pylist(), twice["value_list"].to_pylist(), strict=True):
+        if len(values) > 1:
+            raise InputError(
+                f"{source.name}: {name} of match {match!r} is {values[0]!r} and {values[1]!r}; expected one per match"
+            )
 
 
 def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:

@@ -69,6 +69,8 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
         hint = ""
         if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
             hint = "; the columns must be separated by commas"
+        elif "player" in missing:
+            hint = "; from_wide reads a row for each match"
         listed = ", ".join(repr(name) for name in present[:20])
         plural = "s" if len(missing) > 1 else ""
         raise MissingColumnsError(

@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -178,10 +178,11 @@ def form_of(path: Path) -> str:
     return form
 
 
-def read_rows(path: Path, name: str | None = None) -> tuple[pa.Table, Source]:
+def read_rows(path: Path, name: str | None = None, also: Sequence[str] = ()) -> tuple[pa.Table, Source]:
     """Read the rows of a file with all its columns, and their source.
 
     name  the name for messages if the data came from a pipe; the format is then detected from the contents
+    also  columns of the file that are wanted besides ours
     Raises UsageError if the file cannot be opened, InputError if the contents do not match the suffix.
     """
     form = None if name else form_of(path)
@@ -197,7 +198,9 @@ def read_rows(path: Path, name: str | None = None) -> tuple[pa.Table, Source]:
     if form and detected != form:
         raise InputError(f"{label}: its suffix says {_FORMAT_NAMES[form]}, its contents are {_FORMAT_NAMES[detected]}")
     try:
-        return {"csv": read_csv, "parquet": _read_parquet, "jsonl": read_json}[detected](path, label)
+        if detected == "parquet":
+            return _read_parquet(path, label, also)
+        return {"csv": read_csv, "jsonl": read_json}[detected](path, label)
     except (pa.ArrowException, UnicodeError, OSError, csv.Error) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         origin = "the format of its suffix" if form else "the format detected from its first line"
@@ -216,11 +219,11 @@ def _detected_form(head: bytes, form: str | None) -> str:
     return form or ("csv" if first[:1] != b"[" and re.search(b"[,;\t|]", first) else "jsonl")
 
 
-def _read_parquet(path: Path, name: str) -> tuple[pa.Table, Source]:
+def _read_parquet(path: Path, name: str, also: Sequence[str]) -> tuple[pa.Table, Source]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
 
     names = pq.read_schema(path).names
-    known = [name for name in names if name in COLUMNS]
+    known = [name for name in names if name in COLUMNS or name in also]
     # of a file with few columns the unknown ones are read too, so that a warning can name them
     return pq.ParquetFile(path).read(columns=known if len(names) > 3 * len(COLUMNS) else None), Source(name)
 

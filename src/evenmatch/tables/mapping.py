@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +24,8 @@ from evenmatch.tables.table import COLUMNS
 from evenmatch.times import format_named
 from evenmatch.whole_file import whole_file
 
-SIDES = ("winner", "loser"), ("home", "away")
+WINNER_FIRST = "winner", "loser"
+SIDES = WINNER_FIRST, ("home", "away")
 ROLES: Mapping[str, str] = {
     **dict.fromkeys(COLUMNS, ""),
     "result": "W, L or D of a row's player, of `home` or of the first side, or a score such as 2-1",
@@ -370,6 +372,10 @@ def _matches(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: 
     first, second = _sides(columns, mapping, faults)
     count = len(first)
     outcomes = _match_outcomes(columns, mapping, count, faults)
+    if "match_id" not in columns:
+        columns["match_id"] = pa.chunked_array([_ids(columns.get("played_at"), first, second)])
+    if mapping.sides == WINNER_FIRST:
+        _shuffle(texts_of(columns["match_id"]).to_pylist(), first, second, outcomes)
     listed = [
         (record, team, player)
         for record, cells in enumerate(zip(first, second, strict=True))
@@ -380,8 +386,6 @@ def _matches(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: 
     team = np.array([one[1] for one in listed], np.int64)
     values = np.array([outcome or _UNKNOWN for outcome in outcomes], np.float64).reshape(count, 4)
     place, score = values[record, team], values[record, 2 + team]
-    if "match_id" not in columns:
-        columns["match_id"] = pa.chunked_array([_ids(columns.get("played_at"), first, second)])
     at = pa.array(record)
     whole = [name for name in ("match_id", "played_at", "ladder", "duration") if name in columns]
     starts = np.searchsorted(record, np.arange(count))
@@ -395,6 +399,21 @@ def _matches(columns: dict[str, pa.ChunkedArray], mapping: FileMapping, faults: 
     if not np.isnan(score).all():
         rows["team_score"] = _numbers(score)
     return LongRows(pa.table(rows), faults, record)
+
+
+def _shuffle(
+    ids: Sequence[str | None], first: list[str | None], second: list[str | None], outcomes: list[Outcome | None]
+) -> None:
+    """Exchange the sides of about half of the matches, in place, by a hash of their ids.
+
+    The first-listed side counts as the one at home. If that were always the winner, a system would learn that playing
+    at home wins.
+    """
+    for row, match_id in enumerate(ids):
+        if zlib.crc32((match_id or "").encode()) & 1:
+            first[row], second[row] = second[row], first[row]
+            if (told := outcomes[row]) is not None:
+                outcomes[row] = Outcome(told.second, told.first, told.other_score, told.score)
 
 
 def _split(cell: str | None, separator: str) -> list[str | None]:
@@ -432,7 +451,7 @@ def _match_outcomes(
     faults: Faults,
 ) -> list[Outcome | None]:
     """The outcome of each match, None if the row has none."""
-    is_won = mapping.sides == SIDES[0]
+    is_won = mapping.sides == WINNER_FIRST
     outcomes: list[Outcome | None] = [Outcome(1, 2) if is_won else None] * count
     if "winner" in columns and not is_won:
         outcomes = _winners(columns, mapping, faults)
@@ -500,15 +519,20 @@ def _numbers_of(column: pa.ChunkedArray, name: str, faults: Faults) -> list[floa
     return [value if isinstance(value, float) else np.nan for value in found]
 
 
+# What data frames add to days, minutes and seconds.
+_ZEROS = re.compile(r"[T ]00:00(:00(\.0+)?)?\Z|(?<=\d\d:\d\d):00(\.0+)?\Z|(?<=\d\d:\d\d:\d\d)\.0+\Z")
+
+
 def _ids(times: pa.ChunkedArray | None, first: list[str | None], second: list[str | None]) -> pa.Array:
     """Ids made of the time and the players, the same in every file; a repetition gets a number."""
-    moments = [None] * len(first) if times is None else texts_of(times).to_pylist()
+    texts = [None] * len(first) if times is None else texts_of(times).to_pylist()
+    moments = [_ZEROS.sub("", text or "") for text in texts]
     seen: dict[str, int] = {}
     ids = []
     for moment, one, other in zip(moments, first, second, strict=True):
-        text = f"{moment or ''} {(one or '').strip()} - {(other or '').strip()}".strip()
+        text = f"{moment} {(one or '').strip()} - {(other or '').strip()}".strip()
         if len(text) > LONGEST_ID:
-            text = f"{moment or ''} {sha256(text.encode()).hexdigest()[:16]}".strip()
+            text = f"{moment} {sha256(text.encode()).hexdigest()[:16]}".strip()
         seen[text] = seen.get(text, 0) + 1
         ids.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
     return pa.array(ids, pa.large_string())

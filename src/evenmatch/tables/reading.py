@@ -7,7 +7,7 @@ import csv
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, UsageError
-from evenmatch.tables.build import assemble
+from evenmatch.tables.build import assemble, assemble_in_context
 from evenmatch.tables.files import broken_records, csv_header, csv_rows, form_of, read_lines, read_rows
 from evenmatch.tables.guess import Guess, guess
 from evenmatch.tables.mapping import FileMapping, long_rows
@@ -37,22 +37,27 @@ def read_matches(
     zone: str | None = None,
     columns: Mapping[str, str] | None = None,
     mapping: FileMapping | None = None,
+    context: Sequence[str] = (),
 ) -> MatchTable:
     """Read the matches of a file, like `tables.read`; for `name` see files.read_rows."""
     if columns is not None or mapping is not None:
         raw = read_raw(path, name, mapping)
-        return mapped(raw, understood(raw, columns, mapping, time_format, zone), skip_bad=skip_bad)
+        found = understood(raw, columns, mapping, time_format, zone, context)
+        return mapped(raw, found, context, skip_bad=skip_bad)
     form = format_named(time_format or "seconds", zone or "UTC")
-    rows, source = read_rows(path, name)
+    rows, source = read_rows(path, name, context)
     rows_only = [rows]
     del rows  # assemble then has the only reference, and frees each column after reading it
     try:
-        return assemble(rows_only.pop(), source, skip_bad=skip_bad and source.form != "jsonl", form=form)
+        skip = skip_bad and source.form != "jsonl"
+        if context:
+            return assemble_in_context(rows_only.pop(), source, context, skip_bad=skip, form=form)
+        return assemble(rows_only.pop(), source, skip_bad=skip, form=form)
     except BadRowsError:
         if source.form != "jsonl":
             raise
     rows, source = read_lines(path, source.name)  # again line by line, for the line numbers in the messages
-    return assemble(rows, source, skip_bad=skip_bad, form=form)
+    return assemble_in_context(rows, source, context, skip_bad=skip_bad, form=form)
 
 
 class RawFile(NamedTuple):
@@ -159,18 +164,20 @@ def understood(
     mapping: FileMapping | None,
     time_format: str | None,
     zone: str | None,
+    context: Sequence[str] = (),
 ) -> FileMapping:
     """The mapping with which to read a file. Warns of columns that are not read; UsageError if a question is open."""
     found = guessed(raw, columns, mapping, time_format, zone)
     if found.question:
         raise UsageError(f"{raw.source.name}: {found.question}")
-    if found.unread:
-        names = f"column{'s' if len(found.unread) > 1 else ''} {', '.join(map(repr, found.unread))}"
+    unread = [name for name in found.unread if name not in context]
+    if unread:
+        names = f"column{'s' if len(unread) > 1 else ''} {', '.join(map(repr, unread))}"
         warnings.warn(f"{raw.source.name}: {names} not read", EvenmatchWarning, stacklevel=4)
     return found.mapping
 
 
-def mapped(raw: RawFile, mapping: FileMapping, *, skip_bad: bool = False) -> MatchTable:
+def mapped(raw: RawFile, mapping: FileMapping, context: Sequence[str] = (), *, skip_bad: bool = False) -> MatchTable:
     """Read the matches of these rows with a mapping; errors as for `tables.read`."""
     rows, faults, records = long_rows(raw.rows, mapping, raw.source.name)
     source = raw.source
@@ -179,4 +186,9 @@ def mapped(raw: RawFile, mapping: FileMapping, *, skip_bad: bool = False) -> Mat
         torn = broken_records(source.path, header, mapping.read, source.dialect)
         source = replace(source, broken=(*source.broken, *torn))
     form = format_named(mapping.time_format, mapping.zone)
-    return assemble(rows, replace(source, records=records), skip_bad=skip_bad, form=form, faults=faults)
+    for name in context:
+        if name in raw.rows.column_names:
+            cells = raw.rows[name]
+            rows = rows.append_column(name, cells if records is None else cells.take(pa.array(records)))
+    source = replace(source, records=records)
+    return assemble_in_context(rows, source, context, skip_bad=skip_bad, form=form, faults=faults)

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.errors import RowProblem, UnknownNameError
-from evenmatch.history import Flags, Floats, History, Integers, ladder_indices
+from evenmatch.errors import RowProblem, UnknownNameError, UsageError
+from evenmatch.history import Flags, Floats, History, Integers, renumbered
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.tables.display import ROWS, as_html, counted, period
 from evenmatch.tables.source import Source
 from evenmatch.times import EPOCH
 
 MICROSECONDS = pa.timestamp("us", "UTC")
+
+
+CONTEXT_COLUMNS = 4  # at most, besides the ladder
+
+
+class ContextColumn(NamedTuple):
+    """A column that says what matches were played on.
+
+    records  the index of each value's record; "" is an empty cell
+    """
+
+    name: str
+    records: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,6 +51,7 @@ class MatchTable:
     source       the file or data frame, for messages
     skipped      why matches were left out, if bad ones were skipped
     skipped_matches  number of matches left out
+    context      the context columns of the history
     """
 
     history: History
@@ -50,6 +65,7 @@ class MatchTable:
     source: Source
     skipped: tuple[RowProblem, ...] = field(default=())
     skipped_matches: int = 0
+    context: tuple[ContextColumn, ...] = ()
 
     @classmethod
     def of(cls, history: History, ladder: str, names: Sequence[str]) -> MatchTable:
@@ -96,13 +112,19 @@ class MatchTable:
         players, player = np.unique(history.columns.player, return_inverse=True)
         players = players.astype(np.int64)
         ladders, ladder = np.unique(self.ladder[chosen], return_inverse=True)
-        own = ladder_indices(history.columns.ladder)
         teams = np.flatnonzero(
             np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen)
         )
+        columns, former = renumbered(history.columns)
+        number = dict(zip(former.tolist(), range(1, len(former) + 1), strict=True))
+        context = [
+            column._replace(records={value: number[at] for value, at in column.records.items() if at in number})
+            for column in self.context
+        ]
         return replace(
             self,
-            history=History(history.columns._replace(player=player.astype(np.int32), ladder=own)),
+            history=History(columns._replace(player=player.astype(np.int32))),
+            context=tuple(context),
             match_id=self.match_id.take(pa.array(chosen)),
             ladder=ladder.astype(np.int32),
             ladders=tuple(self.ladders[code] for code in ladders),
@@ -125,14 +147,48 @@ class MatchTable:
         """
         encoded = self.player.dictionary_encode()
         code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        c = self.history.columns
+        history, columns = History(c._replace(player=code[c.player])), self.context
+        context = c.context.reshape(len(self), len(columns))
+        if len(self.ladders) > 1:
+            context = np.column_stack((c.ladder, context))
+            records = {self.ladders[ladder]: int(at) for ladder, at in zip(self.ladder, c.ladder, strict=True)}
+            columns = (ContextColumn("ladder", records), *columns)
         return replace(
             self,
-            history=History(self.history.columns._replace(player=code[self.history.columns.player])),
+            history=history.with_context(context) if columns else history,
+            context=columns,
             ladder=np.zeros(len(self), np.int32),
             ladders=("default",),
             player=encoded.dictionary,
             player_ladder=np.zeros(len(encoded.dictionary), np.int32),
         )
+
+    def with_context(self, columns: Mapping[str, pa.ChunkedArray]) -> MatchTable:
+        """Return the matches with these context columns, each with a value for every row of the source.
+
+        Raises UsageError if there are too many.
+        """
+        if len(columns) > CONTEXT_COLUMNS:
+            raise UsageError(f"{len(columns)} context columns; expected at most {CONTEXT_COLUMNS}")
+        if not columns:
+            return self
+        context, listed, base = [], [], self.history.ladders + 1
+        for name, cells in columns.items():
+            text = cells.cast(pa.large_string()).fill_null("").take(pa.array(self.row))
+            encoded = text.combine_chunks().dictionary_encode()
+            values = encoded.dictionary.to_pylist()
+            context.append(base + encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
+            listed.append(ContextColumn(name, {value: base + at for at, value in enumerate(values)}))
+            base += len(values)
+        return replace(self, history=self.history.with_context(np.column_stack(context)), context=tuple(listed))
+
+    def context_values(self, column: int) -> pa.Array:
+        """The value of each match in a context column, by its index; text (M,)."""
+        records = self.context[column].records
+        names = dict(zip(records.values(), records, strict=True))
+        found = self.history.columns.context.reshape(len(self), len(self.context))[:, column]
+        return pa.array([names[record] for record in found.tolist()], pa.large_string())
 
     def find(self, match_id: str) -> int:
         """The index of a match by its id. Raises UnknownNameError for an unknown id."""
@@ -204,6 +260,10 @@ class MatchTable:
         if not c.keep.all():
             columns["keep"] = pa.array(c.keep)
         order = [name for name in COLUMNS if name in columns]
+        for number, column in enumerate(self.context):
+            if column.name != "ladder":
+                columns[column.name] = self.context_values(number).take(match)
+                order.append(column.name)
         return pa.table({name: columns[name] for name in order})
 
 

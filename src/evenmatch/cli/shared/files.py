@@ -57,6 +57,7 @@ def matches_in(path: Path, name: str | None, skip_bad: bool, reading: Reading) -
             zone=reading.zone,
             columns=reading.names,
             mapping=reading.saved,
+            context=reading.context,
         )
 
 

@@ -60,6 +60,10 @@ Preset = Annotated[str | None, option("--preset, -p P", "A named set of paramete
 Param = Annotated[list[str] | None, option("--param K=V", "A parameter of the system, for example k=20; repeatable.")]
 Ladder = Annotated[str | None, option("--ladder L", "Only the matches of this ladder.")]
 PoolLadders = Annotated[bool, option("--pool-ladders", "Rate all ladders of the file as one.")]
+Context = Annotated[
+    str | None,
+    option("--context NAMES", "Columns that say what a match was played on, such as map,mode; up to four."),
+]
 AsOf = Annotated[str | None, option("--as-of TIME", "ISO 8601 or epoch seconds; later matches are left out.")]
 SkipBad = Annotated[bool, option("--skip-bad", "Leave out bad matches and report their number, instead of stopping.")]
 Json = Annotated[bool, option("--json", "Print one JSON document and nothing else.")]

@@ -23,11 +23,17 @@ class Reading(NamedTuple):
     time_format: str | None = None
     zone: str | None = None
     mapping: Path | None = None
+    context: tuple[str, ...] = ()
 
     @property
     def is_given(self) -> bool:
         """Whether any of the options was given."""
-        return any(value is not None for value in self)
+        return self._replace(context=()) != NO_READING
+
+    def in_context(self, listed: str | None) -> Reading:
+        """Also read these context columns, separated by commas."""
+        names = [name.strip() for name in (listed or "").split(",")]
+        return self._replace(context=tuple(name for name in names if name))
 
     @property
     def names(self) -> dict[str, str] | None:
@@ -45,6 +51,8 @@ class Reading(NamedTuple):
 
     def form_of_partitions(self, address: str) -> TimeFormat:
         """How times in the files at an address are written. Raises UsageError for options that need one file."""
+        if self.context:
+            raise UsageError(f"--context: {address} has several files; expected one file")
         if self.columns is not None or self.mapping is not None:
             given = "--columns" if self.columns is not None else "--mapping"
             raise UsageError(f"{given}: {address} has several files; expected one file, or files with our columns")

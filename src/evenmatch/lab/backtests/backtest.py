@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from evenmatch import systems
 from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
 from evenmatch.errors import InputError, RowProblem, UsageError, needing
 from evenmatch.history import Floats, History, Integers
-from evenmatch.lab.backtests import scoring
+from evenmatch.lab.backtests import scoring, without_context
 from evenmatch.lab.backtests.evaluation import judge, rateable_history, replay_and_judge, why_not
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
 from evenmatch.lab.backtests.scoring import Resamples, ScoredVariant, Variant
@@ -74,12 +74,14 @@ class Backtest:
                  and three_way_log_loss (null if the system does not predict draws)
     segments     metrics as in `scores` by `by` (all, warm-up, ladder, experience, period) and `group`
     reliability  predicted, observed, low, high, matches: points of each variant's reliability curve
-    against_best difference of log loss to the best variant's on the same matches, with its interval
+    against_best difference of log loss to that of chosen[0] on the same matches, with its interval
     against_best_default  the same to the best of the systems with their defaults; empty if none ran with them
     trials       trials of tuning: system, trial, log_loss, parameters (JSON), seconds
     left_out     systems that could not rate these matches, with the reason
     chosen       one variant per system: tuned, else given, else default, else its best; best first
     warm_up      number of matches in the warm-up
+    context      what context columns are worth to the systems that read them: system, variant, matches (without, with
+                 one alone, with a ladder for each value), log_loss, and the difference to that with all columns
     """
 
     matches: MatchTable | StreamedMatches
@@ -94,6 +96,7 @@ class Backtest:
     chosen: tuple[Variant, ...]
     warm_up: int
     notes: tuple[str, ...] = field(default=())
+    context: pa.Table = field(default_factory=without_context.CONTEXT.empty_table)
 
     def __repr__(self) -> str:
         best = self.chosen[0]
@@ -149,10 +152,17 @@ def backtest(
             cells = divide(matches, warm_up_matches)
             resamples = Resamples.of(cells, seed)
             results = _judge_all(matches, [*variants, *tuned], cells, resamples, report, pool)
+
+            def judge_form(variant: Variant, history: History) -> ScoredVariant:
+                sums, bins, seconds = replay_variant(variant.rules, (history, cells.of, len(cells)))
+                return scoring.judged(variant, sums, bins, seconds, cells, resamples)
+
+            context = without_context.compare(matches, results, judge_form, cells, resamples)
     finally:
         if pool is not workers:
             pool.shutdown(cancel_futures=True)
-    return summed_up(matches, warm_up_matches, results, cells, resamples, left_out, tried, (note, *notes))
+    found = summed_up(matches, warm_up_matches, results, cells, resamples, left_out, tried, (note, *notes))
+    return replace(found, context=context)
 
 
 def named_systems(by: By) -> list[System]:

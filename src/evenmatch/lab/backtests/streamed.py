@@ -43,6 +43,7 @@ from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.names import with_room
 from evenmatch.partitioned.stream import Selection, stream, streams_of
 from evenmatch.systems import loop
+from evenmatch.systems.ladder_records import with_records
 from evenmatch.systems.system import Records
 from evenmatch.tables.partitions import Partition
 
@@ -82,6 +83,7 @@ class _JudgedVariant:
     variant: Variant
     state: Records
     ladders: Records
+    offsets: Records
     sums: Floats
     bins: Floats
     seconds: float = 0.0
@@ -90,7 +92,7 @@ class _JudgedVariant:
     def begin(cls, variant: Variant, players: int, ladders: int) -> _JudgedVariant:
         """Start with newcomers."""
         rules = variant.rules
-        records = (rules.newcomers(players), rules.ladders(max(1, ladders)))
+        records = (rules.newcomers(players), rules.ladders(max(1, ladders)), rules.offsets(0))
         return cls(variant, *records, np.zeros((0, 7)), np.zeros((0, BINS, 3)))
 
     def judge(self, history: History, cell: Integers, cells: int) -> None:
@@ -104,7 +106,11 @@ class _JudgedVariant:
         def watch(start: int, stop: int, predicted: Floats) -> None:
             judge(c.team_start, c.place, start, stop, predicted, cell, self.sums, self.bins)
 
-        loop.replay(self.variant.rules, rated, self.state, self.ladders, in_place=True, watch=watch)
+        rules = self.variant.rules
+        self.ladders = with_records(self.ladders, rated.ladders + 1, rules.ladders)
+        self.offsets = with_records(self.offsets, rated.offsets, rules.offsets)
+        records = (self.state, self.ladders, self.offsets)
+        loop.replay(rules, rated, *records, in_place=True, watch=watch)
         self.seconds += time.perf_counter() - begin
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from evenmatch.history import Flags, History, Integers, ranges
+from evenmatch.history import Flags, History, Integers, ranges, rows_of
 from evenmatch.tables import MatchTable
 
 # If the first-listed team wins (or loses) at least this share of decided matches, the order reveals the result.
@@ -79,6 +79,7 @@ def scrambled(history: History, first: int = 0) -> tuple[History, NDArray[np.int
         place=c.place[order],
         team_score=c.team_score[order],
         slot_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
+        offset=rows_of(c.offset, history.contexts, slots),
         **slot_columns,
     )
     return History(columns), order

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.history import Floats, History, Integers
+from evenmatch.history import Floats, History, Integers, rows_of
 from evenmatch.lab.seasons.games import Whole
 
 SEED = 41
@@ -52,6 +52,8 @@ def heats(history: History, teams: int) -> History:
         c._replace(
             team_start=start,
             slot_start=np.arange(len(slots) + 1, dtype=np.int32),
+            context=rows_of(c.context, history.contexts, match),
+            offset=rows_of(c.offset, history.contexts, slots),
             **{name: getattr(c, name)[slots] for name in by_slot},
             **{name: getattr(c, name)[match] for name in by_match},
         )

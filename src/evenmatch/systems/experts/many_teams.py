@@ -9,6 +9,7 @@ from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.mixing import (
     TRIANGLE,
     calibrated_weight,
+    calibration_of,
     learn_calibration,
     learn_weights_of_many,
     scale_of,
@@ -19,12 +20,16 @@ from evenmatch.systems.experts.players import (
     experience_of,
     finish_slot,
     learn,
+    learn_gain,
+    learn_offsets,
     note_slot,
     pool_of,
+    share_of,
     team_sums,
     variance_at,
+    watch_values,
 )
-from evenmatch.systems.experts.records import EXPERTS, LEARNING, SLOPE, Even, Record
+from evenmatch.systems.experts.records import CONTEXTS, EXPERTS, LEARNING, SLOPE, Even, Record
 from evenmatch.systems.experts.scores import learn_scores, watch_scores
 from evenmatch.systems.experts.two_teams import ENTRY_STEP
 from evenmatch.systems.finish_order import rank_teams
@@ -63,16 +68,16 @@ def many_team_odds(
     known = experience_of(a, state) - experience_of(b, state)
     for expert in range(params.experts):
         entry = ladder.records[pool].entry[expert]
-        _, mean, variance = team_sums(a, expert, now, state, entry, params)
-        _, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
+        _, mean, variance = team_sums(a, ladder.first, expert, now, state, ladder, entry, params)
+        _, rival_mean, rival_variance = team_sums(b, ladder.second, expert, now, state, ladder, entry, params)
         slope = SLOPE / math.sqrt(variance + rival_variance + 2.0 * OWN_NOISE)
         lead = mean - rival_mean + known * ladder.records[pool].experience[expert]
-        mixed += calibrated_weight(ladder.records[pool], expert) * slope * lead
-    return logistic(mixed), 0.0
+        mixed += ladder.records[pool].weight[expert] * slope * lead
+    return logistic(calibration_of(ladder, pool) * mixed), 0.0
 
 
 @kernel
-def compare(scratch: Floats, i: int, j: int, score: float, record: Record, params: Even) -> None:
+def compare(scratch: Floats, i: int, j: int, score: float, record: Record, calibration: float, params: Even) -> None:
     """Add the messages of a pair of teams to each other, and the pair's information about the weights."""
     mixed = 0.0
     for expert in range(params.experts):
@@ -89,7 +94,7 @@ def compare(scratch: Floats, i: int, j: int, score: float, record: Record, param
         scratch[i, PULL + expert] += to_own
         scratch[j, PUSH + expert] -= push * (1.0 + rival_noise * to_rival)
         scratch[j, PULL + expert] += to_rival
-    calibrated = logistic(record.calibration * mixed)
+    calibrated = logistic(calibration * mixed)
     scratch[0, CALIBRATION] += mixed * (score - calibrated)
     scratch[0, CALIBRATION + 1] += mixed * mixed * calibrated * (1.0 - calibrated)
     chance = logistic(mixed)
@@ -112,23 +117,24 @@ def update_many_teams(
     low, high = h.slot_start[first], h.slot_start[end]
     pool, teams = pool_of(ladder, params), int(end - first)
     shared = ladder.records[pool]
-    average = read_teams(h, m, teams, state, shared, params, scratch)
-    pairs = compare_teams(h, first, teams, shared, params, scratch)
+    average = read_teams(h, m, teams, state, ladder, pool, params, scratch)
+    pairs = compare_teams(h, first, teams, ladder, pool, params, scratch)
     times = (teams - 1.0) * teams / (2.0 * pairs)  # rivals that each compared one stands for
     scale = scale_of(shared, params)
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
-        learn_expert(h, m, teams, expert, times, average, state, shared, params, scratch, len(factors) > 0)
+        learn_expert(h, m, teams, expert, times, average, state, ladder, pool, params, scratch, len(factors) > 0)
     if params.scores >= 0:
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
     for column in range(WORK, COLUMNS):
         scratch[0, column] /= pairs
     worth = min(0.5 * teams, WORTH)
-    learn_calibration(shared, worth * scratch[0, CALIBRATION], worth * scratch[0, CALIBRATION + 1], worth)
+    learn_calibration(ladder, pool, worth * scratch[0, CALIBRATION], worth * scratch[0, CALIBRATION + 1], worth)
     learn_weights_of_many(shared, scratch[:1, WORK:], worth, params)
     ladder.records[ladder.own].matches += 1.0
+    watch_values(ladder, pool)
     for slot in range(low, high):
         if len(factors):
             note = factors[slot]
@@ -138,32 +144,39 @@ def update_many_teams(
 
 
 @kernel
-def read_teams(h: Columns, m: int, teams: int, state: Records, shared: Record, params: Even, scratch: Floats) -> float:
+def read_teams(
+    h: Columns, m: int, teams: int, state: Records, ladder: LadderRecords, pool: int, params: Even, scratch: Floats
+) -> float:
     """Write each team's mean and noise by each expert into scratch; return the teams' average experience."""
     first, average = h.team_start[m], 0.0
+    shared, contexts = ladder.records[pool], len(ladder.values)
     for column in range(WORK, COLUMNS):
         scratch[0, column] = 0.0
     for team in range(teams):
-        members = h.player[h.slot_start[first + team] : h.slot_start[first + team + 1]]
+        start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
+        members, offset = h.player[start:stop], h.offset[start * contexts : stop * contexts]
         known = experience_of(members, state)
         for column in range(MEAN, RANK):
             scratch[team, column] = 0.0
         scratch[team, KNOWN] = known
         average += known / teams
         for expert in range(params.experts):
-            _, mean, variance = team_sums(members, expert, h.time[m], state, shared.entry[expert], params)
+            entry = shared.entry[expert]
+            _, mean, variance = team_sums(members, offset, expert, h.time[m], state, ladder, entry, params)
             scratch[team, MEAN + expert] = mean + known * shared.experience[expert]
             scratch[team, NOISE + expert] = variance + OWN_NOISE
     return average
 
 
 @kernel
-def compare_teams(h: Columns, first: int, teams: int, shared: Record, params: Even, scratch: Floats) -> float:
+def compare_teams(
+    h: Columns, first: int, teams: int, ladder: LadderRecords, pool: int, params: Even, scratch: Floats
+) -> float:
     """Compare all pairs of teams, or a sample; return how many.
 
     With more than `rivals` + 1 teams, each is compared with rivals evenly spaced around the order of finish.
     """
-    pairs = 0.0
+    pairs, shared, calibration = 0.0, ladder.records[pool], calibration_of(ladder, pool)
     whole = teams - 1 <= params.rivals
     steps = teams // 2 if whole else params.rivals // 2
     if not whole:
@@ -174,7 +187,8 @@ def compare_teams(h: Columns, first: int, teams: int, shared: Record, params: Ev
             other = (rank + apart) % teams
             i = rank if whole else int(scratch[rank, ORDER])
             j = other if whole else int(scratch[other, ORDER])
-            compare(scratch, i, j, score_of(int(h.place[first + j]) - int(h.place[first + i])), shared, params)
+            score = score_of(int(h.place[first + j]) - int(h.place[first + i]))
+            compare(scratch, i, j, score, shared, calibration, params)
             pairs += 1.0
     if not whole:
         share_messages(teams, scratch)
@@ -207,22 +221,21 @@ def learn_expert(
     times: float,
     average: float,
     state: Records,
-    shared: Record,
+    ladder: LadderRecords,
+    pool: int,
     params: Even,
     scratch: Floats,
     noted: bool,
 ) -> None:
     """Update one expert's players and newcomers from the messages to their teams."""
     first, now = h.team_start[m], h.time[m]
-    low = h.slot_start[first]
+    low, shared = h.slot_start[first], ladder.records[pool]
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
     newcomers_push = newcomers_pull = experience_push = experience_pull = 0.0
     for team in range(teams):
         start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
-        noise = scratch[team, NOISE + expert]
-        push, pull = times * scratch[team, PUSH + expert], times * scratch[team, PULL + expert]
-        push, pull = push / (1.0 + noise * pull), pull / (1.0 + noise * pull)
-        share, _, _ = team_sums(h.player[start:stop], expert, now, state, entry, params)
+        push, pull = message_to(team, expert, times, scratch)
+        share = share_of(int(stop - start), expert, params)
         learning = 0.0
         for slot in range(start, stop):
             player = h.player[slot]
@@ -252,8 +265,54 @@ def learn_expert(
         known = scratch[team, KNOWN] - average
         experience_push += known * push
         experience_pull += known * known * pull
+    for column in range(len(ladder.values)):
+        if shared.values[column] > 1.0:
+            learn_context(h, first, teams, expert, column, times, ladder, shared, params, scratch)
     learn_entry_of_many(shared, expert, newcomers_push, newcomers_pull, params)
     learn_experience_of_many(shared, expert, experience_push, experience_pull)
+
+
+@kernel
+def message_to(team: int, expert: int, times: float, scratch: Floats) -> tuple[float, float]:
+    """The gradient and the curvature of a team's result, from the messages of its rivals."""
+    noise, pull = scratch[team, NOISE + expert], times * scratch[team, PULL + expert]
+    return times * scratch[team, PUSH + expert] / (1.0 + noise * pull), pull / (1.0 + noise * pull)
+
+
+@kernel
+def learn_context(
+    h: Columns,
+    first: int,
+    teams: int,
+    expert: int,
+    column: int,
+    times: float,
+    ladder: LadderRecords,
+    shared: Record,
+    params: Even,
+    scratch: Floats,
+) -> None:
+    """Learn about the players under the match's value in a context column, and how much the column counts."""
+    contexts, gain = len(ladder.values), shared.gain[expert * CONTEXTS + column]
+    average = pushes = pulls = by_lead = pulls_by_lead = pulls_by_square = 0.0
+    for team in range(teams):
+        start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
+        push, pull = message_to(team, expert, times, scratch)
+        share, offset = share_of(int(stop - start), expert, params), h.offset[start * contexts : stop * contexts]
+        lead = learn_offsets(offset, column, ladder, expert, gain, push, CERTAIN * pull, share, 0.0, 0.0)
+        average += lead / teams
+        pushes += push
+        pulls += pull
+        by_lead += lead * push
+        pulls_by_lead += lead * pull
+        pulls_by_square += lead * lead * pull
+    learn_gain(
+        shared,
+        expert,
+        column,
+        by_lead - average * pushes,
+        max(pulls_by_square - 2.0 * average * pulls_by_lead + average * average * pulls, 0.0),
+    )
 
 
 @kernel

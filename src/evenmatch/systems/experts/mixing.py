@@ -11,6 +11,7 @@ import math
 from evenmatch.history import Floats
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.records import EXPERTS, LEAST_WEIGHT, MOST_WEIGHT, Even, Record
+from evenmatch.systems.ladder_records import LadderRecords
 
 FARTHEST = 20.0  # log-odds of an expert
 FORGET = 3e-6  # variance that a match adds to each weight and to the factor
@@ -44,8 +45,25 @@ def scale_of(record: Record, params: Even) -> float:
 
 
 @kernel
-def learn_calibration(record: Record, gradient: float, curvature: float, times: float) -> None:
+def calibration_of(ladder: LadderRecords, pool: int) -> float:
+    """The factor of the mixed log-odds for the match's context values."""
+    shared = ladder.records[pool]
+    factor = shared.calibration
+    for column in range(len(ladder.values)):
+        if shared.values[column] > 1.0:
+            factor += ladder.records[ladder.values[column]].scale
+    return factor
+
+
+@kernel
+def learn_calibration(ladder: LadderRecords, pool: int, gradient: float, curvature: float, times: float) -> None:
     """Learn the factor from the gradient and curvature of the log-likelihood of this many results."""
+    record = ladder.records[pool]
+    for column in range(len(ladder.values)):
+        if record.values[column] > 1.0:
+            value = ladder.records[ladder.values[column]]
+            value.scale_variance /= 1.0 + curvature * value.scale_variance
+            value.scale += value.scale_variance * gradient
     variance = record.calibration_variance / (1.0 + curvature * record.calibration_variance)
     factor = record.calibration + variance * gradient
     record.calibration = min(max(factor, LEAST_CALIBRATION), MOST_CALIBRATION)

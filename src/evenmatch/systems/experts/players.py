@@ -6,7 +6,7 @@ import math
 
 from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.experts.records import EXPERTS, FADE, WIDEST, Even, Record
+from evenmatch.systems.experts.records import CONTEXTS, EXPERTS, FADE, MOST_GAIN, WIDEST, Even, Record
 from evenmatch.systems.ladder_records import LadderRecords, Records
 
 # Columns of scratch that a slot's numbers are in: the new rating, its deviation, and, where factors are wanted, the
@@ -19,6 +19,16 @@ SLOT_COLUMNS = BY_EXPERT + EXPERTS
 def pool_of(ladder: LadderRecords, params: Even) -> int:
     """The index of the record that ladders share; the ladder's own record if they do not share one."""
     return ladder.pool if params.pooled else ladder.own
+
+
+@kernel
+def watch_values(ladder: LadderRecords, pool: int) -> None:
+    """Count the match for its context values. A column does not count before its second value was seen."""
+    for column in range(len(ladder.values)):
+        value = ladder.records[ladder.values[column]]
+        if value.seen == 0.0:
+            ladder.records[pool].values[column] += 1.0
+        value.seen += 1.0
 
 
 @kernel
@@ -54,13 +64,32 @@ def share_of(size: int, expert: int, params: Even) -> float:
 
 @kernel
 def team_sums(
-    team: Integers, expert: int, now: int, state: Records, entry: float, params: Even
+    team: Integers,
+    offset: Integers,
+    expert: int,
+    now: int,
+    state: Records,
+    ladder: LadderRecords,
+    entry: float,
+    params: Even,
 ) -> tuple[float, float, float]:
-    """(w, w · the sum of a team's means, w² · the sum of its variances), where w is the weight of a member."""
+    """(w, w · the sum of a team's means, w² · the sum of its variances), where w is the weight of a member.
+
+    offset  indices into `ladder.offsets`, which count, too
+    """
     mean, variance = 0.0, 0.0
     for member in range(len(team)):
         mean += mean_of(state, team[member], expert, now, entry, params)
         variance += variance_at(state, team[member], expert, now, params.step[expert], params)
+    contexts = len(ladder.values)
+    pool = ladder.records[pool_of(ladder, params)]
+    for column in range(contexts):
+        if pool.values[column] > 1.0:
+            gain = pool.gain[expert * CONTEXTS + column]
+            for member in range(len(team)):
+                record = ladder.offsets[offset[member * contexts + column]]
+                mean += gain * record.mean[expert]
+                variance += gain * gain * record.variance[expert]
     share = share_of(len(team), expert, params)
     return share, share * mean, share * share * variance
 
@@ -145,6 +174,43 @@ def learn(
         scratch[row, MARGIN] += points * share * before * (push - result_push)
         scratch[row, SHARED] += params.points[expert] * (math.sqrt(alone) - math.sqrt(before * factor))
         scratch[row, BY_EXPERT + expert] = points * (mean - old)
+
+
+@kernel
+def learn_offsets(
+    offset: Integers,
+    column: int,
+    ladder: LadderRecords,
+    expert: int,
+    gain: float,
+    push: float,
+    pull: float,
+    share: float,
+    rho: float,
+    team_variance: float,
+) -> float:
+    """Move what is known about a team's players under the match's value in a context column, as `learn` moves means.
+
+    Returns w · the sum of it before, without the gain.
+    """
+    weight, common, total = share * gain, rho * team_variance, 0.0
+    for index in range(column, len(offset), len(ladder.values)):
+        record = ladder.offsets[offset[index]]
+        before, mean = record.variance[expert], record.mean[expert]
+        own = (1.0 - rho) * weight * weight * before
+        record.mean[expert] = mean + weight * before * push
+        record.variance[expert] = before * max(FADE, 1.0 - (own + common) * pull)
+        total += mean
+    return share * total
+
+
+@kernel
+def learn_gain(pool: Record, expert: int, column: int, push: float, pull: float) -> None:
+    """Learn how much a context column counts; `push` is the gradient, `pull` the curvature."""
+    at = expert * CONTEXTS + column
+    variance = pool.gain_variance[at] / (1.0 + pool.gain_variance[at] * pull)
+    pool.gain[at] = min(max(pool.gain[at] + variance * push, 0.0), MOST_GAIN)
+    pool.gain_variance[at] = variance
 
 
 @kernel

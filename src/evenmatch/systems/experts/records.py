@@ -9,6 +9,7 @@ import numpy as np
 
 from evenmatch.systems.maths import LOG_10
 
+CONTEXTS = 5  # columns at most, the ladder included
 EXPERTS = 5  # at most; a record has room for all of them
 SLOPE = 1.6  # log-odds per deviation of a performance difference: the logistic curve closest to the normal curve
 DRAW = 0.2  # performance differences up to this size are draws
@@ -44,6 +45,9 @@ LADDER = np.dtype(
         ("experience_variance", "f8", EXPERTS),
         ("entry", "f8", EXPERTS),  # mean of newcomers
         ("entry_variance", "f8", EXPERTS),
+        ("gain", "f8", EXPERTS * CONTEXTS),  # how much players' offsets under values of a column count
+        ("gain_variance", "f8", EXPERTS * CONTEXTS),
+        ("values", "f8", CONTEXTS),  # how many values of a context column have been seen
         ("weight", "f8", EXPERTS),  # of the experts' log-odds in the mixture
         ("weight_covariance", "f8", EXPERTS * EXPERTS),
         ("calibration", "f8"),  # factor of the mixed log-odds, and its variance
@@ -66,9 +70,16 @@ LADDER = np.dtype(
         ("draws", "f8"),  # draws seen, and draws predicted
         ("predicted_draws", "f8"),
         ("matches", "f8"),
+        ("seen", "f8"),  # matches with this value of a context column
+        ("scale", "f8"),  # what this value adds to the calibration, and its variance
+        ("scale_variance", "f8"),
     ],
     align=True,
 )
+
+PLAYER_OFFSET = np.dtype(
+    [("mean", "f8", EXPERTS), ("variance", "f8", EXPERTS)], align=True
+)  # of a player under a value
 
 Record = Any  # one record, whose fields kernels read and write
 Five = tuple[float, float, float, float, float]
@@ -107,8 +118,11 @@ SIDE_VARIANCE = 0.003
 BODY, BODY_VARIANCE = 1.5, 1.0
 EXPERIENCE_VARIANCE = 0.002
 ENTRY_VARIANCE = 0.05
+OFFSET = 0.15  # variance of a player under a value of a context column, in newcomers' variances
+GAIN, GAIN_VARIANCE, MOST_GAIN = 0.6, 0.2, 2.0
 WEIGHT_VARIANCE = 0.1
 CALIBRATION_VARIANCE = 0.005
+SCALE_VARIANCE = 0.003
 SEEN_DRAWS = 2.0  # prior number of draws, both seen and predicted
 
 
@@ -142,6 +156,11 @@ class Even(NamedTuple):
     rivals: int
 
 
+def new_offset(params: Even) -> tuple[object, ...]:
+    """The record of a player under a context value before the first match under it."""
+    return (0.0,) * EXPERTS, tuple(OFFSET * variance for variance in params.variance)
+
+
 def new_ladder(experts: int) -> tuple[object, ...]:
     """The record of a ladder before its first match, for this many experts."""
     none = (0.0,) * EXPERTS
@@ -165,10 +184,13 @@ def new_ladder(experts: int) -> tuple[object, ...]:
         each(EXPERIENCE_VARIANCE),
         none,
         each(ENTRY_VARIANCE),
+        (GAIN,) * (EXPERTS * CONTEXTS),
+        (GAIN_VARIANCE,) * (EXPERTS * CONTEXTS),
+        (0.0,) * CONTEXTS,
     )
     own = (none, each(SIDE_VARIANCE), none, none, none)
     mixture = (each(1.0 / experts), weights, 1.0, CALIBRATION_VARIANCE)
-    return (*learned, *mixture, *own, *(0.0,) * 7, 1.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0)
+    return (*learned, *mixture, *own, *(0.0,) * 7, 1.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0, 0.0, 0.0, SCALE_VARIANCE)
 
 
 def points_per_mean(expert: Expert) -> float:

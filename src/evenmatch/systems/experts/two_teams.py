@@ -14,19 +14,29 @@ from evenmatch.systems.experts.margins import (
     watch_margin,
     watch_worth,
 )
-from evenmatch.systems.experts.mixing import calibrated_weight, learn_calibration, learn_weights, log_odds, scale_of
+from evenmatch.systems.experts.mixing import (
+    calibrated_weight,
+    calibration_of,
+    learn_calibration,
+    learn_weights,
+    log_odds,
+    scale_of,
+)
 from evenmatch.systems.experts.players import (
     SLOT_COLUMNS,
     begin_slot,
     experience_of,
     finish_slot,
     learn,
+    learn_gain,
+    learn_offsets,
     note_slot,
     pool_of,
     team_sums,
     variance_at,
+    watch_values,
 )
-from evenmatch.systems.experts.records import DRAW, FADE, LEARNING, POINTS, SLOPE, Even, Record
+from evenmatch.systems.experts.records import CONTEXTS, DRAW, FADE, LEARNING, POINTS, SLOPE, Even, Record
 from evenmatch.systems.experts.scores import learn_scores, watch_scores
 from evenmatch.systems.ladder_records import LadderRecords, Records
 from evenmatch.systems.maths import logistic, play_share, score_of
@@ -36,6 +46,7 @@ from evenmatch.systems.maths import logistic, play_share, score_of
 ODDS = SLOT_COLUMNS
 
 ENTRY_STEP = 1e-6  # variance that a match adds to that of newcomers
+VALUE_SIDE = 0.3  # how much the first side's advantage under a context value may differ, compared with ladders
 FEWEST = 0.5  # players: the size of a team that everybody has left
 
 
@@ -43,10 +54,14 @@ FEWEST = 0.5  # players: the size of a team that everybody has left
 def advantage_of(ladder: LadderRecords, pool: int, expert: int) -> tuple[float, float]:
     """The advantage of the first side on a ladder, and its variance."""
     shared, own = ladder.records[pool], ladder.records[ladder.own]
-    return (
-        shared.side[expert] + own.own_side[expert],
-        shared.side_variance[expert] + own.own_side_variance[expert],
-    )
+    side = shared.side[expert] + own.own_side[expert]
+    variance = shared.side_variance[expert] + own.own_side_variance[expert]
+    for column in range(len(ladder.values)):
+        if ladder.values[column] != ladder.own and shared.values[column] > 1.0:
+            value = ladder.records[ladder.values[column]]
+            side += VALUE_SIDE * value.own_side[expert]
+            variance += VALUE_SIDE * VALUE_SIDE * value.own_side_variance[expert]
+    return side, variance
 
 
 @kernel
@@ -84,26 +99,26 @@ def prediction(
     state: Records,
     ladder: LadderRecords,
     params: Even,
-) -> tuple[float, float, float, float, float, float]:
+) -> tuple[float, float, float, float, float, float, float]:
     """An expert's prediction: the lead of team a, its variance including noise, then each team's member weight and
-    variance.
+    variance, and the part of the lead that comes from the side.
 
     known  how much more experienced team a is;  more: the log size ratio
     """
     pool = pool_of(ladder, params)
     entry = ladder.records[pool].entry[expert]
-    share, mean, variance = team_sums(a, expert, now, state, entry, params)
-    rival_share, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
+    share, mean, variance = team_sums(a, ladder.first, expert, now, state, ladder, entry, params)
+    sums = team_sums(b, ladder.second, expert, now, state, ladder, entry, params)
+    rival_share, rival_mean, rival_variance = sums
     lead, spread = mean - rival_mean, variance + rival_variance + 1.0
     lead += known * ladder.records[pool].experience[expert]
     spread += known * known * ladder.records[pool].experience_variance[expert]
-    if home:
-        side, side_variance = advantage_of(ladder, pool, expert)
-        lead += side
-        spread += side_variance
+    side, side_variance = advantage_of(ladder, pool, expert) if home else (0.0, 0.0)
+    lead += side
+    spread += side_variance
     lead += more * ladder.records[pool].body[expert]
     spread += more * more * ladder.records[pool].body_variance[expert]
-    return lead, spread, share, variance, rival_share, rival_variance
+    return lead, spread, share, variance, rival_share, rival_variance, side
 
 
 @kernel
@@ -123,13 +138,13 @@ def two_team_odds(
     known = experience_of(a, state) - experience_of(b, state)
     more = log_ratio(len(a), len(b))
     for expert in range(params.experts):
-        lead, spread, _, _, _, _ = prediction(a, b, expert, home, known, more, now, state, ladder, params)
+        lead, spread, _, _, _, _, _ = prediction(a, b, expert, home, known, more, now, state, ladder, params)
         above, over = chances(lead, spread)
         weight = ladder.records[pool].weight[expert]
         mixed += weight * log_odds(0.5 * (above + over))
         drawn += weight * (above - over)
         total += weight
-    score = logistic(ladder.records[pool].calibration * mixed)
+    score = logistic(calibration_of(ladder, pool) * mixed)
     own = ladder.records[ladder.own]
     draw = min(drawn / total * own.draws / own.predicted_draws, 2.0 * score, 2.0 * (1.0 - score))
     return score - 0.5 * draw, draw
@@ -187,9 +202,9 @@ def update_two_teams(
     if params.scores >= 0:
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
-    score, chance = score_of(ahead), logistic(shared.calibration * mixed)
+    score, chance = score_of(ahead), logistic(calibration_of(ladder, pool) * mixed)
     expected[first], expected[first + 1] = chance, 1.0 - chance
-    learn_calibration(shared, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
+    learn_calibration(ladder, pool, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
     learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
     own.draws += 1.0 if ahead == 0 else 0.0
     own.predicted_draws += drawn / scale
@@ -198,6 +213,7 @@ def update_two_teams(
         if ahead != 0:
             watch_worth(ladder, abs(margin), mixed if ahead > 0 else -mixed)
     own.matches += 1.0
+    watch_values(ladder, pool)
     for slot in range(low, high):
         if len(factors):
             note = factors[slot]
@@ -234,10 +250,9 @@ def rate_by_expert(
     a, b = h.player[low:middle], h.player[middle:high]
     shared, own = ladder.records[pool], ladder.records[ladder.own]
     predicted = prediction(a, b, expert, True, known, more, now, state, ladder, params)
-    lead, spread, share, variance, rival_share, rival_variance = predicted
+    lead, spread, share, variance, rival_share, rival_variance, side = predicted
     above, over = chances(lead, spread)
     slope = SLOPE / math.sqrt(spread)
-    side, _ = advantage_of(ladder, pool, expert)
     parts = slope * side, slope * more * shared.body[expert]
     odds, draw = log_odds(0.5 * (above + over)), above - over
     if left != 0.0:
@@ -258,8 +273,10 @@ def rate_by_expert(
                 push = max(push, 0.0) if ahead > 0 else min(push, 0.0)
         watch_margin(ladder, expert, margin, lead, spread)
     sums = share, variance, rival_share, rival_variance
-    learn_teams(h, low, middle, high, expert, sums, push, result_push, pull, now, state, shared, params, scratch, noted)
-    learn_ladder(shared, own, expert, more, left, known, push, pull)
+    pushes = push, result_push, pull
+    learn_teams(h, low, middle, high, expert, sums, pushes, now, state, ladder, pool, params, scratch, noted)
+    learn_contexts(ladder, pool, expert, sums, push, pull, params)
+    learn_ladder(ladder, pool, expert, more, left, known, push, pull)
     return odds, draw, parts[0], parts[1]
 
 
@@ -271,20 +288,22 @@ def learn_teams(
     high: int,
     expert: int,
     sums: tuple[float, float, float, float],
-    push: float,
-    result_push: float,
-    pull: float,
+    pushes: tuple[float, float, float],
     now: int,
     state: Records,
-    shared: Record,
+    ladder: LadderRecords,
+    pool: int,
     params: Even,
     scratch: Floats,
     noted: bool,
 ) -> None:
     """Update one expert's players and newcomers.
 
-    sums  each team's member weight and variance
+    sums    each team's member weight and variance
+    pushes  the gradient by the lead, that of the result alone, and the curvature
     """
+    push, result_push, pull = pushes
+    shared = ladder.records[pool]
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
     share, variance, rival_share, rival_variance = sums
     learning = 0.0
@@ -334,10 +353,45 @@ def learn_experience(shared: Record, expert: int, known: float, push: float, pul
 
 
 @kernel
+def learn_contexts(
+    ladder: LadderRecords,
+    pool: int,
+    expert: int,
+    sums: tuple[float, float, float, float],
+    push: float,
+    pull: float,
+    params: Even,
+) -> None:
+    """Learn about the players under the match's context values, and how much each column counts.
+
+    sums  each team's member weight and variance
+    """
+    shared, rho = ladder.records[pool], params.shared[expert]
+    share, variance, rival_share, rival_variance = sums
+    for column in range(len(ladder.values)):
+        if shared.values[column] > 1.0:
+            gain = shared.gain[expert * CONTEXTS + column]
+            lead = learn_offsets(ladder.first, column, ladder, expert, gain, push, pull, share, rho, variance)
+            lead -= learn_offsets(
+                ladder.second, column, ladder, expert, gain, -push, pull, rival_share, rho, rival_variance
+            )
+            learn_gain(shared, expert, column, lead * push, lead * lead * pull)
+
+
+@kernel
+def learn_side(record: Record, expert: int, part: float, push: float, pull: float) -> None:
+    """Learn the first side's advantage on a ladder, or under a context value, where a `part` of it counts."""
+    before = record.own_side_variance[expert]
+    record.own_side[expert] += before * part * push
+    record.own_side_variance[expert] = before * max(FADE, 1.0 - before * part * part * pull)
+
+
+@kernel
 def learn_ladder(
-    shared: Record, own: Record, expert: int, more: float, left: float, known: float, push: float, pull: float
+    ladder: LadderRecords, pool: int, expert: int, more: float, left: float, known: float, push: float, pull: float
 ) -> None:
     """Learn the first side's advantage and the value of extra players, of players who stay, and of experience."""
+    shared = ladder.records[pool]
     if left != 0.0:
         before = shared.leavers_variance[expert]
         shared.leavers[expert] += before * left * push
@@ -346,9 +400,10 @@ def learn_ladder(
     before = shared.side_variance[expert]
     shared.side[expert] += before * push
     shared.side_variance[expert] = before * max(FADE, 1.0 - before * pull)
-    before = own.own_side_variance[expert]
-    own.own_side[expert] += before * push
-    own.own_side_variance[expert] = before * max(FADE, 1.0 - before * pull)
+    learn_side(ladder.records[ladder.own], expert, 1.0, push, pull)
+    for column in range(len(ladder.values)):
+        if ladder.values[column] != ladder.own and shared.values[column] > 1.0:
+            learn_side(ladder.records[ladder.values[column]], expert, VALUE_SIDE, push, pull)
     before = shared.body_variance[expert]
     shared.body[expert] += before * more * push
     shared.body_variance[expert] = before * max(FADE, 1.0 - before * more * more * pull)
