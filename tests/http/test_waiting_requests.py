@@ -172,7 +172,8 @@ def test_open_pages_of_a_player_take_no_place_of_their_requests_that_wait(served
     token = admin.post("/v1/tokens", json={"player": "ann"}).json()["token"]
     with process.client("none") as visitor:
         del visitor.headers["Authorization"]
-        assert visitor.post("/login", data={"key": token}).status_code == 303
+        link = admin.post("/v1/login-links", json={"player": "ann"}).json()["path"]
+        assert visitor.post("/login/link", data={"token": link.partition("=")[2]}).status_code == 303
         cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
     head = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {cookies}\r\n\r\n"
     with hung_up(process, [head.encode()] * EACH_PLAYER), process.client(token) as player:
