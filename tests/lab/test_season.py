@@ -1,13 +1,9 @@
 """The made-up season: honest about skill, with quitters, the same for the same seed; and its picture."""
 
-import xml.etree.ElementTree as ET
-
 import numpy as np
-import pytest
 
 from evenmatch import rate, rules
-from evenmatch.errors import UsageError
-from evenmatch.lab.sample import player_names, rating_paths, season
+from evenmatch.lab.sample import player_names, season
 
 
 def test_a_seed_is_a_season():
@@ -41,18 +37,3 @@ def test_the_stronger_team_wins_more_often_and_a_rating_system_finds_skill():
 
 def test_names_are_different_however_many():
     assert len(set(player_names(1000))) == 1000
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_a_picture_of_rating_paths_names_its_players(suffix, tmp_path):
-    ratings = rate(season(1, players=20, matches=60).matches, rules("wager"), journal=True)
-    names = ratings.matches.player_names[:3]
-    rating_paths(ratings, names, tmp_path / f"paths.{suffix}")
-    data = (tmp_path / f"paths.{suffix}").read_bytes()
-    if suffix == "png":
-        assert data.startswith(b"\x89PNG")
-    else:
-        ET.fromstring(data)
-        assert all(f"<!-- {name} ".encode() in data for name in names)
-    with pytest.raises(UsageError, match="cannot be written"):
-        rating_paths(ratings, names, tmp_path / "nosuch" / f"paths.{suffix}")
