@@ -63,7 +63,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_is_w
     refusing.locator(".wrong").wait_for()
     for label, text in typed.items():
         assert form.get_by_label(label).input_value() == text
-    refusing.wait_for_function("document.activeElement.dataset.focus === 'wrong'")
+    refusing.locator("[data-focus=wrong]:focus").wait_for()
     (wrong,) = refusing.locator(".wrong").all()
     assert said in wrong.inner_text().lower()
     near = wrong.locator("xpath=ancestor::*[self::fieldset or contains(@class, 'field')][1]")

@@ -10,6 +10,8 @@ from evenmatch import backtest, from_frame, join, rate, read, write
 from evenmatch.errors import InputError, UnknownNameError, UsageError
 from run_command import run_command
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* not read:evenmatch.errors.EvenmatchWarning")
+
 
 def season(matches=60, **columns):
     """Duels of ann and bob; ann wins on dust and loses on nuke."""

@@ -214,7 +214,7 @@ def test_a_named_player_is_looked_up_in_a_what_if(designer, site):
     assert [int(rank) for rank in re.findall(r'data-label="Rank(?: then)?">(\d+)<', table)] == row[1:3]
     told = words(page_text(designer, f"{LADDER}/results", params={"job": job.job, "player": "<b>nobody"}))
     assert "No player called <b>nobody." in told
-    site.service.create_ladder("duels", "elo")
+    site.service.create_ladder("duels", "elo", rules("elo"))
     site.service.record(duel(1, "elsewhere", "other", ladder="duels"))
     told = words(page_text(designer, f"{LADDER}/results", params={"job": job.job, "player": "elsewhere"}))
     assert "elsewhere does not play on this ladder, but on: duels." in told

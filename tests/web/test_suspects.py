@@ -174,9 +174,9 @@ def test_only_operators_see_the_list_or_start_a_search(found, site, scopes):
 
 
 def test_a_player_and_the_operator_of_another_ladder_do_not_see_the_list(found, site):
-    backend = site.keys.authenticate(site.keys.create("backend", ["queue", "read"])[1])
-    for text in (site.tokens.issue(backend, PARTNER).text, site.keys.create("fair", ["admin"], ["fair"])[1]):
-        who = logged_in(site, text)
+    player = Browsing(application(site, pages=pages))
+    player.log_in_as(site, PARTNER)
+    for who in (player, logged_in(site, site.keys.create("fair", ["admin"], ["fair"])[1])):
         assert who.get(PAGE).status_code == 403
         assert who.post(PAGE, data={"proof": ""}).status_code == 403
         who.close()
