@@ -314,6 +314,7 @@ def busy_site(tmp_path_factory):
         pairs = [sorted(pair) for pair in np.random.default_rng(4).choice(len(names), (600, 2)) if pair[0] != pair[1]]
         played = [duel(at, names[better], names[worse], "duels") for at, (better, worse) in enumerate(pairs)]
         service.record_many("duels", played)
+        service.view("duels")  # else those who join in the next twentieth of a second have the level of a newcomer
         made = site_over(service, options)
         made.queue_service.set_queue("duels", "main", {"team_size": 2, "steps": [[0, 6], [20, 12.34]]})
         made.queue_service.set_queue("duels", "side", {"team_size": 1})
