@@ -214,7 +214,7 @@ def _start_at(rating: float, p: EvenParameters) -> tuple[object, ...]:
     deviation = 0.0
     for expert in used:
         deviation += params.points[expert] * params.variance[expert] ** 0.5
-    return (rating, deviation / params.experts, 1.0, 0, 0, mean, variance)
+    return (rating, deviation / params.experts, 1.0, 0, 0, 0.0, mean, variance)
 
 
 def _move(state: Records, rating: Floats, p: EvenParameters) -> Records:

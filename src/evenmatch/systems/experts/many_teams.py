@@ -252,6 +252,7 @@ def learn_expert(
                 push,
                 push,
                 CERTAIN * pull,
+                0.0,
                 share,
                 0.0,
                 0.0,

@@ -11,7 +11,7 @@ from evenmatch.systems.ladder_records import LadderRecords, Records
 
 # Columns of scratch that a slot's numbers are in: the new rating, its deviation, and, where factors are wanted, the
 # parts of their change in points. From BY_EXPERT on, a column for each expert.
-RATING, DEVIATION, OLD, ENTRY, PAUSE, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(10)
+RATING, DEVIATION, SENSE, FADING, OLD, ENTRY, PAUSE, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(12)
 SLOT_COLUMNS = BY_EXPERT + EXPERTS
 
 
@@ -136,6 +136,7 @@ def learn(
     push: float,
     result_push: float,
     pull: float,
+    turn: float,
     share: float,
     rho: float,
     team_variance: float,
@@ -166,6 +167,8 @@ def learn(
     record.variance[expert] = before * factor
     scratch[row, RATING] += points * mean
     scratch[row, DEVIATION] += params.points[expert] * math.sqrt(before * factor)
+    scratch[row, SENSE] += weight * share * share * before * turn
+    scratch[row, FADING] += weight * share * share * before * pull
     if noted:
         alone = before * max(FADE, 1.0 - own * pull)
         scratch[row, OLD] += points * old
@@ -220,6 +223,7 @@ def finish_slot(state: Records, player: int, scale: float, now: int, params: Eve
     record.rating = params.start + scratch[row, RATING]
     record.deviation = scratch[row, DEVIATION] / params.experts
     record.scale = scale
+    record.by_margins += scratch[row, SENSE]
     record.games += 1
     record.last_played = now
 

@@ -26,6 +26,7 @@ STATE = np.dtype(
         ("scale", "f8"),  # sum of the experts' calibrated weights when the rating was computed
         ("games", "i8"),
         ("last_played", "i8"),
+        ("by_margins", "f8"),  # how the odds would change if margins counted more
         ("mean", "f8", EXPERTS),
         ("variance", "f8", EXPERTS),
     ],
@@ -65,6 +66,8 @@ LADDER = np.dtype(
         ("size_times_odds", "f8"),  # of |d| times them
         ("decided", "f8"),  # how many matches
         ("margin_worth", "f8"),  # how much margins count, from 0 to 1
+        ("margin_trust", "f8"),  # by how well they predicted, from 0 to 1, and its variance
+        ("margin_trust_variance", "f8"),
         ("score_square", "f8"),  # mean square of players' scores around the mean of their match
         ("scores", "f8"),  # how many of them
         ("draws", "f8"),  # draws seen, and draws predicted
@@ -123,6 +126,7 @@ GAIN, GAIN_VARIANCE, MOST_GAIN = 0.6, 0.2, 2.0
 WEIGHT_VARIANCE = 0.1
 CALIBRATION_VARIANCE = 0.005
 SCALE_VARIANCE = 0.003
+TRUST_VARIANCE = 0.1
 SEEN_DRAWS = 2.0  # prior number of draws, both seen and predicted
 
 
@@ -190,7 +194,7 @@ def new_ladder(experts: int) -> tuple[object, ...]:
     )
     own = (none, each(SIDE_VARIANCE), none, none, none)
     mixture = (each(1.0 / experts), weights, 1.0, CALIBRATION_VARIANCE)
-    return (*learned, *mixture, *own, *(0.0,) * 7, 1.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0, 0.0, 0.0, SCALE_VARIANCE)
+    return (*learned, *mixture, *own, *(0.0,) * 7, 1.0, 1.0, TRUST_VARIANCE, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0, 0.0, 0.0, SCALE_VARIANCE)
 
 
 def points_per_mean(expert: Expert) -> float:

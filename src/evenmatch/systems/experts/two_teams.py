@@ -23,6 +23,8 @@ from evenmatch.systems.experts.mixing import (
     scale_of,
 )
 from evenmatch.systems.experts.players import (
+    FADING,
+    SENSE,
     SLOT_COLUMNS,
     begin_slot,
     experience_of,
@@ -187,8 +189,10 @@ def update_two_teams(
     known = experience_of(h.player[low:middle], state) - experience_of(h.player[middle:high], state)
     more = log_ratio(middle - low, high - middle)
     mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0  # the first is not calibrated
+    turned = 0.0
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
+        turned += state[h.player[slot]].by_margins if slot < middle else -state[h.player[slot]].by_margins
     for expert in range(params.experts):
         weight = calibrated_weight(shared, expert)
         x, draw, side, sizes = rate_by_expert(
@@ -205,6 +209,7 @@ def update_two_teams(
     score, chance = score_of(ahead), logistic(calibration_of(ladder, pool) * mixed)
     expected[first], expected[first + 1] = chance, 1.0 - chance
     learn_calibration(ladder, pool, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
+    learn_trust(own, SLOPE * turned, calibration_of(ladder, pool) * mixed, score)
     learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
     own.draws += 1.0 if ahead == 0 else 0.0
     own.predicted_draws += drawn / scale
@@ -221,6 +226,8 @@ def update_two_teams(
             note.side = sign * by_side
             note.line_up = sign * by_sizes
             note_slot(state, h.player[slot], params, scratch, slot - low, note)
+        fading = scratch[slot - low, FADING] / scale
+        scratch[slot - low, SENSE] -= fading * turned if slot < middle else -fading * turned
         finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
 
 
@@ -259,13 +266,15 @@ def rate_by_expert(
         lead += left * shared.leavers[expert]
         above, over = chances(lead, spread)
     result_push, result_pull = result_gradient(above, over, slope, ahead)
-    push, pull = result_push, result_pull
+    push, pull, turn = result_push, result_pull, 0.0
     if not math.isnan(margin):
         unit = margin_scale(ladder, expert)
         if unit > 0.0:
-            part = params.margin[expert] * own.margin_worth * own.margins / (own.margins + HALF)
+            whole = params.margin[expert] * own.margin_worth * own.margins / (own.margins + HALF)
+            part = whole * min(own.margin_trust, 1.0)
             limit = OUTLIER * math.sqrt(spread)
             surprise = min(max(unit * margin - lead, -limit), limit)
+            turn = whole * (surprise / spread - result_push)
             result_push *= 1.0 - part
             push = part * surprise / spread + result_push
             pull = part / spread + (1.0 - part) * result_pull
@@ -273,7 +282,7 @@ def rate_by_expert(
                 push = max(push, 0.0) if ahead > 0 else min(push, 0.0)
         watch_margin(ladder, expert, margin, lead, spread)
     sums = share, variance, rival_share, rival_variance
-    pushes = push, result_push, pull
+    pushes = push, result_push, pull, turn
     learn_teams(h, low, middle, high, expert, sums, pushes, now, state, ladder, pool, params, scratch, noted)
     learn_contexts(ladder, pool, expert, sums, push, pull, params)
     learn_ladder(ladder, pool, expert, more, left, known, push, pull)
@@ -288,7 +297,7 @@ def learn_teams(
     high: int,
     expert: int,
     sums: tuple[float, float, float, float],
-    pushes: tuple[float, float, float],
+    pushes: tuple[float, float, float, float],
     now: int,
     state: Records,
     ladder: LadderRecords,
@@ -302,7 +311,7 @@ def learn_teams(
     sums    each team's member weight and variance
     pushes  the gradient by the lead, that of the result alone, and the curvature
     """
-    push, result_push, pull = pushes
+    push, result_push, pull, turn = pushes
     shared = ladder.records[pool]
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
     share, variance, rival_share, rival_variance = sums
@@ -324,6 +333,7 @@ def learn_teams(
             sign * push,
             sign * result_push,
             pull,
+            sign * turn,
             part,
             rho,
             variance if own else rival_variance,
@@ -384,6 +394,14 @@ def learn_side(record: Record, expert: int, part: float, push: float, pull: floa
     before = record.own_side_variance[expert]
     record.own_side[expert] += before * part * push
     record.own_side_variance[expert] = before * max(FADE, 1.0 - before * part * part * pull)
+
+
+@kernel
+def learn_trust(own: Record, turned: float, odds: float, score: float) -> None:
+    """Learn how much margins count from what they said about this match before it."""
+    chance = logistic(odds + (own.margin_trust - min(own.margin_trust, 1.0)) * turned)
+    own.margin_trust_variance /= 1.0 + own.margin_trust_variance * turned * turned * chance * (1.0 - chance)
+    own.margin_trust = max(own.margin_trust + own.margin_trust_variance * turned * (score - chance), 0.0)
 
 
 @kernel
