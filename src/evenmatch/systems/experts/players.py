@@ -11,7 +11,7 @@ from evenmatch.systems.ladder_records import LadderRecords, Records
 
 # Columns of scratch that a slot's numbers are in: the new rating, its deviation, and, where factors are wanted, the
 # parts of their change in points. From BY_EXPERT on, a column for each expert.
-RATING, DEVIATION, SENSE, FADING, OLD, ENTRY, PAUSE, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(12)
+RATING, DEVIATION, BY_MARGINS, OLD, ENTRY, PAUSE, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(11)
 SLOT_COLUMNS = BY_EXPERT + EXPERTS
 
 
@@ -167,8 +167,7 @@ def learn(
     record.variance[expert] = before * factor
     scratch[row, RATING] += points * mean
     scratch[row, DEVIATION] += params.points[expert] * math.sqrt(before * factor)
-    scratch[row, SENSE] += weight * share * share * before * turn
-    scratch[row, FADING] += weight * share * share * before * pull
+    scratch[row, BY_MARGINS] += weight * own * turn
     if noted:
         alone = before * max(FADE, 1.0 - own * pull)
         scratch[row, OLD] += points * old
@@ -223,7 +222,7 @@ def finish_slot(state: Records, player: int, scale: float, now: int, params: Eve
     record.rating = params.start + scratch[row, RATING]
     record.deviation = scratch[row, DEVIATION] / params.experts
     record.scale = scale
-    record.by_margins += scratch[row, SENSE]
+    record.by_margins += scratch[row, BY_MARGINS]
     record.games += 1
     record.last_played = now
 

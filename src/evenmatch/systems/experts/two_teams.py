@@ -23,8 +23,6 @@ from evenmatch.systems.experts.mixing import (
     scale_of,
 )
 from evenmatch.systems.experts.players import (
-    FADING,
-    SENSE,
     SLOT_COLUMNS,
     begin_slot,
     experience_of,
@@ -196,7 +194,7 @@ def update_two_teams(
     for expert in range(params.experts):
         weight = calibrated_weight(shared, expert)
         x, draw, side, sizes = rate_by_expert(
-            h, m, expert, margin, left, known, more, state, ladder, pool, params, scratch, len(factors) > 0
+            h, m, expert, margin, left, known, more, turned / scale, state, ladder, pool, params, scratch, len(factors) > 0
         )
         scratch[0, ODDS + expert] = x
         mixed += shared.weight[expert] * x
@@ -226,8 +224,6 @@ def update_two_teams(
             note.side = sign * by_side
             note.line_up = sign * by_sizes
             note_slot(state, h.player[slot], params, scratch, slot - low, note)
-        fading = scratch[slot - low, FADING] / scale
-        scratch[slot - low, SENSE] -= fading * turned if slot < middle else -fading * turned
         finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
 
 
@@ -240,6 +236,7 @@ def rate_by_expert(
     left: float,
     known: float,
     more: float,
+    turned: float,
     state: Records,
     ladder: LadderRecords,
     pool: int,
@@ -282,7 +279,7 @@ def rate_by_expert(
                 push = max(push, 0.0) if ahead > 0 else min(push, 0.0)
         watch_margin(ladder, expert, margin, lead, spread)
     sums = share, variance, rival_share, rival_variance
-    pushes = push, result_push, pull, turn
+    pushes = push, result_push, pull, turn - pull * turned
     learn_teams(h, low, middle, high, expert, sums, pushes, now, state, ladder, pool, params, scratch, noted)
     learn_contexts(ladder, pool, expert, sums, push, pull, params)
     learn_ladder(ladder, pool, expert, more, left, known, push, pull)
