@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -44,6 +46,8 @@ class Columns(NamedTuple):
     context      int32   (M·C,)  index of the ladder record of each match's value in each of C context columns
     offset       int32   (S·C,)  index of the record of each slot's player under each of these values
                                  Both empty: nothing is known about what a match was played on.
+    lengths      float64 (L,)    by record of a context value: log of the length that the value gives a match, NaN if it
+                                 is no number; empty if none is. See `log_length`.
     """
 
     time: Times
@@ -62,9 +66,10 @@ class Columns(NamedTuple):
     ladder: Integers = np.empty(0, np.int32)
     context: Integers = np.empty(0, np.int32)
     offset: Integers = np.empty(0, np.int32)
+    lengths: Floats = np.empty(0)
 
 
-_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4", "i4", "i4"]
+_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4", "i4", "i4", "f8"]
 _KINDS = dict(zip(Columns._fields, _TYPES, strict=True))
 
 
@@ -126,12 +131,16 @@ class History:
         sizes = np.diff(self.columns.slot_start)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
-    def with_context(self, context: NDArray[np.integer]) -> History:
-        """Return the matches with context columns: int32 (M, C), indices of the values' records."""
+    def with_context(self, context: NDArray[np.integer], names: Mapping[int, str] | None = None) -> History:
+        """Return the matches with context columns: int32 (M, C), indices of the records of values of these names."""
         values = context[self.slot_match]
         pairs = self.columns.player[:, None] * (np.int64(context.max(initial=0)) + 1) + values
         offset = np.unique(pairs, return_inverse=True)[1].astype(np.int32)
-        return History(self.columns._replace(context=context.ravel().astype(np.int32), offset=offset.ravel()))
+        names = names or {}
+        lengths = np.full(1 + max(names, default=0), np.nan)
+        lengths[list(names)] = [log_length(name) for name in names.values()]
+        columns = self.columns._replace(context=context.ravel().astype(np.int32), offset=offset.ravel())
+        return History(columns if np.isnan(lengths).all() else columns._replace(lengths=lengths))
 
     def take(self, matches: slice | NDArray[np.integer] | Flags) -> History:
         """Return only these matches, given by slice, ascending indices or mask; player indices do not change."""
@@ -157,6 +166,7 @@ class History:
                 ladder=c.ladder[chosen],
                 context=rows_of(c.context, self.contexts, chosen),
                 offset=rows_of(c.offset, self.contexts, slots),
+                lengths=c.lengths,
             )
         )
 
@@ -235,7 +245,20 @@ def renumbered(c: Columns) -> tuple[Columns, NDArray[np.int64]]:
     former = np.concatenate((ladders, np.setdiff1d(c.context, ladders)))
     number = np.zeros(int(former.max(initial=0)) + 1, np.int32)
     number[former] = np.arange(1, len(former) + 1)
-    return c._replace(ladder=number[c.ladder], context=number[c.context]), former
+    lengths = c.lengths[[0, *former]] if len(c.lengths) else c.lengths
+    return c._replace(ladder=number[c.ladder], context=number[c.context], lengths=lengths), former
+
+
+_LENGTH = re.compile(
+    r"(?:(?:bo|best.of|ft|first.to|race.to)[ _-]?)?(\d+(?:\.\d+)?)(?:[ _-]?min(?:utes)?)?", re.IGNORECASE
+)
+
+
+def log_length(value: str) -> float:
+    """The log of the length that a value such as "5", "bo5", "best of 5" or "90 min" gives a match; NaN for others."""
+    found = _LENGTH.fullmatch(value.strip())
+    length = float(found[1]) if found else 0.0
+    return math.log(length) if length > 0.0 else math.nan
 
 
 def rows_of(flat: Integers, columns: int, rows: NDArray[np.integer]) -> Integers:

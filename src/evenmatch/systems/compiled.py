@@ -79,4 +79,5 @@ def unsigned(h: Columns) -> Columns:
         h.ladder.view(np.uint32),
         h.context.view(np.uint32),
         h.offset.view(np.uint32),
+        h.lengths,
     )

@@ -344,7 +344,7 @@ def replay(
     slots = len(h.player) if journal else 0
     state = state if in_place else copy_records(state)
     if ladders is None:
-        ladders = rules.ladders(history.ladders)
+        ladders = rules.ladders(history.ladders, history.columns.lengths)
     elif not in_place:
         ladders = copy_records(ladders)
     if offsets is None:

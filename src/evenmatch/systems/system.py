@@ -411,9 +411,15 @@ class Rules:
                 state[name] = column
         return state
 
-    def ladders(self, count: int = 1) -> Records:
-        """The records of this many ladders before their first match: one for their pool, then one per ladder."""
-        return self._new_ladder.repeat(1 + count)
+    def ladders(self, count: int = 1, lengths: Floats | None = None) -> Records:
+        """The records of this many ladders before their first match: one for their pool, then one per ladder.
+
+        lengths  of a history whose context values have records among them
+        """
+        new = self._new_ladder.repeat(1 + count)
+        if lengths is not None and len(lengths) and "length" in (new.dtype.names or ()):
+            new["length"][: len(lengths)] = lengths[: len(new)]
+        return new
 
     def offsets(self, count: int) -> Records:
         """The records of this many players under a context value before their first match under it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
@@ -34,6 +34,11 @@ class ContextColumn(NamedTuple):
 
     name: str
     records: Mapping[str, int]
+
+
+def values_of(columns: Iterable[ContextColumn]) -> dict[int, str]:
+    """The context values by the index of their record."""
+    return {record: value for column in columns for value, record in column.records.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +161,7 @@ class MatchTable:
             columns = (ContextColumn("ladder", records), *columns)
         return replace(
             self,
-            history=history.with_context(context) if columns else history,
+            history=history.with_context(context, values_of(columns)) if columns else history,
             context=columns,
             ladder=np.zeros(len(self), np.int32),
             ladders=("default",),
@@ -181,7 +186,8 @@ class MatchTable:
             context.append(base + encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
             listed.append(ContextColumn(name, {value: base + at for at, value in enumerate(values)}))
             base += len(values)
-        return replace(self, history=self.history.with_context(np.column_stack(context)), context=tuple(listed))
+        history = self.history.with_context(np.column_stack(context), values_of(listed))
+        return replace(self, history=history, context=tuple(listed))
 
     def context_values(self, column: int) -> pa.Array:
         """The value of each match in a context column, by its index; text (M,)."""

@@ -15,6 +15,7 @@ from evenmatch.systems.ladder_records import LadderRecords
 
 FARTHEST = 20.0  # log-odds of an expert
 FORGET = 3e-6  # variance that a match adds to each weight and to the factor
+LEAST_FACTOR = 0.1  # of the mixed log-odds, however short a match is
 LEAST_CALIBRATION, MOST_CALIBRATION = 0.5, 1.5
 TRIANGLE = EXPERTS * (EXPERTS + 1) // 2
 
@@ -51,8 +52,15 @@ def calibration_of(ladder: LadderRecords, pool: int) -> float:
     factor = shared.calibration
     for column in range(len(ladder.values)):
         if shared.values[column] > 1.0:
-            factor += ladder.records[ladder.values[column]].scale
-    return factor
+            value = ladder.records[ladder.values[column]]
+            factor += value.scale + shared.law[column] * longer(value, shared, column)
+    return max(factor, LEAST_FACTOR)
+
+
+@kernel
+def longer(value: Record, shared: Record, column: int) -> float:
+    """How much longer than usual a match with this context value is, as a logarithm; 0 if the value is no number."""
+    return 0.0 if math.isnan(value.length) else value.length - shared.usual_length[column]
 
 
 @kernel
@@ -64,6 +72,9 @@ def learn_calibration(ladder: LadderRecords, pool: int, gradient: float, curvatu
             value = ladder.records[ladder.values[column]]
             value.scale_variance /= 1.0 + curvature * value.scale_variance
             value.scale += value.scale_variance * gradient
+            more = longer(value, record, column)
+            record.law_variance[column] /= 1.0 + curvature * more * more * record.law_variance[column]
+            record.law[column] += record.law_variance[column] * more * gradient
     variance = record.calibration_variance / (1.0 + curvature * record.calibration_variance)
     factor = record.calibration + variance * gradient
     record.calibration = min(max(factor, LEAST_CALIBRATION), MOST_CALIBRATION)

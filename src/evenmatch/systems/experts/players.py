@@ -24,11 +24,15 @@ def pool_of(ladder: LadderRecords, params: Even) -> int:
 @kernel
 def watch_values(ladder: LadderRecords, pool: int) -> None:
     """Count the match for its context values. A column does not count before its second value was seen."""
+    shared = ladder.records[pool]
     for column in range(len(ladder.values)):
         value = ladder.records[ladder.values[column]]
         if value.seen == 0.0:
-            ladder.records[pool].values[column] += 1.0
+            shared.values[column] += 1.0
         value.seen += 1.0
+        if not math.isnan(value.length):
+            shared.lengths[column] += 1.0
+            shared.usual_length[column] += (value.length - shared.usual_length[column]) / shared.lengths[column]
 
 
 @kernel

@@ -49,6 +49,10 @@ LADDER = np.dtype(
         ("gain", "f8", EXPERTS * CONTEXTS),  # how much players' offsets under values of a column count
         ("gain_variance", "f8", EXPERTS * CONTEXTS),
         ("values", "f8", CONTEXTS),  # how many values of a context column have been seen
+        ("law", "f8", CONTEXTS),  # what one more of a match's log length adds to the calibration, and its variance
+        ("law_variance", "f8", CONTEXTS),
+        ("usual_length", "f8", CONTEXTS),  # running mean of the log length
+        ("lengths", "f8", CONTEXTS),  # how many matches had one
         ("weight", "f8", EXPERTS),  # of the experts' log-odds in the mixture
         ("weight_covariance", "f8", EXPERTS * EXPERTS),
         ("calibration", "f8"),  # factor of the mixed log-odds, and its variance
@@ -74,6 +78,7 @@ LADDER = np.dtype(
         ("predicted_draws", "f8"),
         ("matches", "f8"),
         ("seen", "f8"),  # matches with this value of a context column
+        ("length", "f8"),  # log of a value that is a number; NaN
         ("scale", "f8"),  # what this value adds to the calibration, and its variance
         ("scale_variance", "f8"),
     ],
@@ -125,8 +130,9 @@ OFFSET = 0.15  # variance of a player under a value of a context column, in newc
 GAIN, GAIN_VARIANCE, MOST_GAIN = 0.6, 0.2, 2.0
 WEIGHT_VARIANCE = 0.1
 CALIBRATION_VARIANCE = 0.005
-SCALE_VARIANCE = 0.003
-TRUST_VARIANCE = 0.2
+SCALE_VARIANCE = 0.01
+LAW_VARIANCE = 0.1
+TRUST, TRUST_VARIANCE = 1.2, 0.1
 SEEN_DRAWS = 2.0  # prior number of draws, both seen and predicted
 
 
@@ -191,10 +197,16 @@ def new_ladder(experts: int) -> tuple[object, ...]:
         (GAIN,) * (EXPERTS * CONTEXTS),
         (GAIN_VARIANCE,) * (EXPERTS * CONTEXTS),
         (0.0,) * CONTEXTS,
+        (0.0,) * CONTEXTS,
+        (LAW_VARIANCE,) * CONTEXTS,
+        (0.0,) * CONTEXTS,
+        (0.0,) * CONTEXTS,
     )
     own = (none, each(SIDE_VARIANCE), none, none, none)
     mixture = (each(1.0 / experts), weights, 1.0, CALIBRATION_VARIANCE)
-    return (*learned, *mixture, *own, *(0.0,) * 7, 1.0, 1.0, TRUST_VARIANCE, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0, 0.0, 0.0, SCALE_VARIANCE)
+    worth = (1.0, TRUST, TRUST_VARIANCE)
+    value = (SEEN_DRAWS, SEEN_DRAWS, 0.0, 0.0, math.nan, 0.0, SCALE_VARIANCE)
+    return (*learned, *mixture, *own, *(0.0,) * 7, *worth, 0.0, 0.0, *value)
 
 
 def points_per_mean(expert: Expert) -> float:

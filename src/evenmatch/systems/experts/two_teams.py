@@ -47,6 +47,7 @@ ODDS = SLOT_COLUMNS
 
 ENTRY_STEP = 1e-6  # variance that a match adds to that of newcomers
 VALUE_SIDE = 0.3  # how much the first side's advantage under a context value may differ, compared with ladders
+VALUE_DRAWS = 20.0  # prior number of draws under a context value, both seen and predicted
 FEWEST = 0.5  # players: the size of a team that everybody has left
 
 
@@ -145,9 +146,34 @@ def two_team_odds(
         drawn += weight * (above - over)
         total += weight
     score = logistic(calibration_of(ladder, pool) * mixed)
-    own = ladder.records[ladder.own]
-    draw = min(drawn / total * own.draws / own.predicted_draws, 2.0 * score, 2.0 * (1.0 - score))
+    draw = min(drawn / total * draw_rate(ladder, pool), 2.0 * score, 2.0 * (1.0 - score))
     return score - 0.5 * draw, draw
+
+
+@kernel
+def draw_rate(ladder: LadderRecords, pool: int) -> float:
+    """Draws seen over draws predicted: on the ladder, then under each of the match's context values."""
+    shared, own = ladder.records[pool], ladder.records[ladder.own]
+    rate = own.draws / own.predicted_draws
+    for column in range(len(ladder.values)):
+        if ladder.values[column] != ladder.own and shared.values[column] > 1.0:
+            value = ladder.records[ladder.values[column]]
+            rate *= (value.draws + VALUE_DRAWS) / (value.predicted_draws + VALUE_DRAWS)
+    return rate
+
+
+@kernel
+def watch_draws(ladder: LadderRecords, pool: int, predicted: float, drawn: bool) -> None:
+    """Count a match and its predicted probability of a draw, on the ladder and under each of its context values."""
+    corrected = predicted * draw_rate(ladder, pool)
+    own = ladder.records[ladder.own]
+    own.draws += 1.0 if drawn else 0.0
+    own.predicted_draws += predicted
+    for column in range(len(ladder.values)):
+        if ladder.values[column] != ladder.own:
+            value = ladder.records[ladder.values[column]]
+            value.draws += 1.0 if drawn else 0.0
+            value.predicted_draws += corrected
 
 
 @kernel
@@ -191,10 +217,24 @@ def update_two_teams(
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
         turned += state[h.player[slot]].by_margins if slot < middle else -state[h.player[slot]].by_margins
+    noted = len(factors) > 0
     for expert in range(params.experts):
         weight = calibrated_weight(shared, expert)
         x, draw, side, sizes = rate_by_expert(
-            h, m, expert, margin, left, known, more, turned / scale, state, ladder, pool, params, scratch, len(factors) > 0
+            h,
+            m,
+            expert,
+            margin,
+            left,
+            known,
+            more,
+            turned / scale,
+            state,
+            ladder,
+            pool,
+            params,
+            scratch,
+            len(factors) > 0,
         )
         scratch[0, ODDS + expert] = x
         mixed += shared.weight[expert] * x
@@ -209,8 +249,7 @@ def update_two_teams(
     learn_calibration(ladder, pool, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
     learn_trust(own, SLOPE * turned, calibration_of(ladder, pool) * mixed, score)
     learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
-    own.draws += 1.0 if ahead == 0 else 0.0
-    own.predicted_draws += drawn / scale
+    watch_draws(ladder, pool, drawn / scale, ahead == 0)
     if not math.isnan(margin):
         own.margins += 1.0
         if ahead != 0:
