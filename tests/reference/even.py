@@ -155,11 +155,15 @@ class SlowEven:
         self.calibration = Belief(1, 0.005)
         self.margins = self.scored = self.score_square = 0.0
         self.sizes: Running = Running()
+        self.trust = Belief(1.2, 0.1)  # τ
+        self.turns: dict[str, float] = defaultdict(float)  # s of each player
         self.count: dict[str, int] = {}
         self.last: dict[str, float] = {}
         self.shown: dict[str, float] = {}
-        self.scales: dict[tuple[int, str], Belief] = defaultdict(lambda: Belief(0, 0.003))  # by column and value
+        self.scales: dict[tuple[int, str], Belief] = defaultdict(lambda: Belief(0, 0.01))  # by column and value
         self.values: dict[int, set[str]] = defaultdict(set)  # seen so far, by column
+        self.laws: dict[int, Belief] = defaultdict(lambda: Belief(0, 0.1))  # η, by column
+        self.lengths: dict[int, list[float]] = defaultdict(list)  # logs seen so far, by column
 
     def rate(self, match: SlowMatch) -> list[SlowChange]:
         players = [player for team in match.teams for player in team.players]
@@ -174,6 +178,8 @@ class SlowEven:
             self.read_scores(players)
         for column, value in enumerate(match.context):
             self.values[column].add(value)
+            if value.isdigit():
+                self.lengths[column].append(math.log(int(value)))
         changes = []
         for number, team in enumerate(match.teams):
             for player in team.players:
@@ -240,6 +246,10 @@ class SlowEven:
         e = self.doublings(first) - self.doublings(second)
         d = margin_of(first, second, result)
         log_odds = np.zeros(len(self.views))
+        names = [[player.name for player in team.players] for team in match.teams]
+        turned = sum(self.turns[name] for name in names[0]) - sum(self.turns[name] for name in names[1])
+        shared_turn = turned / float(self.calibration.mean * self.weights.sum())
+        weights = self.calibration.mean * self.weights
         for index, view in enumerate(self.views):
             (w1, m1, q1), (w2, m2, q2) = self.sums(view, first), self.sums(view, second)
             z = m1 - m2 + view.side.mean + view.own_side.mean + u * view.body.mean + e * view.experience.mean
@@ -252,7 +262,11 @@ class SlowEven:
             p = (sigma(k * (z + EPSILON)) + sigma(k * (z - EPSILON))) / 2
             log_odds[index] = clip(math.log(p / (1 - p)), 20) if 1e-9 < p < 1 - 1e-9 else math.copysign(20, p - 0.5)
             z += left * view.leavers.mean
-            gradient, curvature = self.evidence(view, z, v, result, d)
+            gradient, curvature, turn = self.evidence(view, z, v, result, d)
+            turn -= curvature * shared_turn
+            for team, w, sign in ((names[0], w1, 1), (names[1], w2, -1)):
+                for name in team:
+                    self.turns[name] += sign * weights[index] * w**2 * view.players[name][1] * turn
             c = self.new_share(view, first, w1) - self.new_share(view, second, w2)
             leads = [view.offset_lead(first, *pair) - view.offset_lead(second, *pair) for pair in self.columns]
             self.learn_players(view, first, w1, q1, view.rho, gradient, curvature)
@@ -273,6 +287,10 @@ class SlowEven:
             self.sizes.watch(abs(d), result * float(self.weights @ log_odds))
         mixed, score = float(self.weights @ log_odds), 0.5 + result / 2
         calibrated, chance = sigma(self.factor() * mixed), sigma(mixed)
+        t, over = K * turned, max(self.trust.mean - 1, 0)
+        trusting = sigma(self.factor() * mixed + over * t)
+        self.trust.learn_all((score - trusting) * t, trusting * (1 - trusting) * t**2)
+        self.trust.mean = max(self.trust.mean, 0)
         self.calibrate((score - calibrated) * mixed, calibrated * (1 - calibrated) * mixed**2)
         self.mix((score - chance) * log_odds, chance * (1 - chance) * np.outer(log_odds, log_odds))
         return calibrated, 1 - calibrated
@@ -286,20 +304,23 @@ class SlowEven:
         first, second = (max(sum(part_of(player, duration) for player in team.players), 0.5) for team in match.teams)
         return math.log(first / second) - u
 
-    def evidence(self, view: View, z: float, v: float, result: int, d: float | None) -> tuple[float, float]:
-        """Step 3: the gradient by z and the curvature, of result and margin."""
+    def evidence(self, view: View, z: float, v: float, result: int, d: float | None) -> tuple[float, float, float]:
+        """Step 3: the gradient by z and the curvature, of result and margin, and the change of the former by τ."""
         k = K / math.sqrt(v)
         above, over = sigma(k * (z + EPSILON)), sigma(k * (z - EPSILON))
         gradient = {1: k * (1 - over), -1: -k * above, 0: k * (1 - above - over)}[result]
         rise, fall = above * (1 - above), over * (1 - over)
         curvature = k * k * {1: fall, -1: rise, 0: rise + fall}[result]
         if d is None:
-            return gradient, curvature
+            return gradient, curvature, 0.0
+        turn = 0.0
         if self.margins >= 3 and view.square > 0:
             root = math.sqrt(view.product**2 + 4 * view.square * view.spread)
             kappa = (view.product + root) / (2 * view.square)
-            part = view.part * self.sizes.worth() * self.margins / (self.margins + 5)
-            gradient = part * clip(kappa * d - z, 4 * math.sqrt(v)) / v + (1 - part) * gradient
+            whole = view.part * self.sizes.worth() * self.margins / (self.margins + 5)
+            part, by_margin = min(self.trust.mean, 1) * whole, clip(kappa * d - z, 4 * math.sqrt(v)) / v
+            turn = whole * (by_margin - gradient)
+            gradient = part * by_margin + (1 - part) * gradient
             curvature = part / v + (1 - part) * curvature
             if self.wins_gain and result:
                 gradient = result * max(result * gradient, 0)
@@ -307,7 +328,7 @@ class SlowEven:
         view.square += rate * (d * d - view.square)
         view.product += rate * (d * z - view.product)
         view.spread += rate * (v - view.spread)
-        return gradient, curvature
+        return gradient, curvature, turn
 
     # the mixture
 
@@ -321,12 +342,22 @@ class SlowEven:
         if self.weights.sum() < 0.2:
             self.weights = np.full(len(self.views), 0.2 / len(self.views))
 
+    def longer(self, column: int, value: str) -> float:
+        """How much longer a match is than usual, if the value is a number."""
+        if not value.isdigit():
+            return 0.0
+        seen = self.lengths[column]
+        return math.log(int(value)) - (sum(seen) / len(seen) if seen else 0.0)
+
     def factor(self) -> float:
-        return self.calibration.mean + sum(self.scales[pair].mean for pair in self.columns)
+        scales = sum(self.scales[pair].mean + self.laws[pair[0]].mean * self.longer(*pair) for pair in self.columns)
+        return max(self.calibration.mean + scales, 0.1)
 
     def calibrate(self, gradient: float, curvature: float, times: float = 1.0) -> None:
         for pair in self.columns:
             self.scales[pair].learn_all(gradient, curvature)
+            more = self.longer(*pair)
+            self.laws[pair[0]].learn_all(more * gradient, more**2 * curvature)
         factor = self.calibration
         factor.variance = 1 / (1 / factor.variance + curvature)
         factor.mean = min(max(factor.mean + factor.variance * gradient, 0.5), 1.5)

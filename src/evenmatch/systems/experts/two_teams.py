@@ -221,20 +221,7 @@ def update_two_teams(
     for expert in range(params.experts):
         weight = calibrated_weight(shared, expert)
         x, draw, side, sizes = rate_by_expert(
-            h,
-            m,
-            expert,
-            margin,
-            left,
-            known,
-            more,
-            turned / scale,
-            state,
-            ladder,
-            pool,
-            params,
-            scratch,
-            len(factors) > 0,
+            h, m, expert, margin, left, known, more, turned / scale, state, ladder, pool, params, scratch, noted
         )
         scratch[0, ODDS + expert] = x
         mixed += shared.weight[expert] * x
@@ -244,10 +231,11 @@ def update_two_teams(
     if params.scores >= 0:
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
-    score, chance = score_of(ahead), logistic(calibration_of(ladder, pool) * mixed)
+    score, odds = score_of(ahead), calibration_of(ladder, pool) * mixed
+    chance = logistic(odds)
     expected[first], expected[first + 1] = chance, 1.0 - chance
     learn_calibration(ladder, pool, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
-    learn_trust(own, SLOPE * turned, calibration_of(ladder, pool) * mixed, score)
+    learn_trust(own, SLOPE * turned, odds, score)
     learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
     watch_draws(ladder, pool, drawn / scale, ahead == 0)
     if not math.isnan(margin):
