@@ -18,18 +18,20 @@ LEAST = 1.3  # seconds
 BYTES_PER_SECOND = 1400  # of Python's code
 
 
-def load_kernels(by: Rules) -> None:
+def load_kernels(by: Rules, *, in_context: bool = False) -> None:
     """Load the kernels of a system into this process; compile them, with a notice, if they are not cached.
 
+    in_context  those for matches with context columns
     Raises KernelError, which names file and line, if they cannot be compiled.
     """
-    replay: Any = loop.engine(by.system).replay
+    engine = loop.engine(by.system)
+    replay: Any = engine.replay_in_context if in_context else engine.replay
     if by.system.methods is not None or replay.signatures:
         return
     kernels = (by.system.pair, by.system.update)
     with nullcontext() if is_cached(replay) else compile_notice(by.system.name, replay, *kernels):
         try:
-            loop.load(by)
+            loop.load(by, in_context=in_context)
         except Exception as error:  # numba raises KeyError and others beside its own errors
             raise kernel_error(by.system, error) from None
 

@@ -400,7 +400,7 @@ def rate(
     """
     matches, by = table_of(matches, skip_bad=skip_bad), rules_of(by)
     matches = rateable(matches, by, skip_bad=skip_bad)
-    load_kernels(by)
+    load_kernels(by, in_context=matches.history.contexts > 0)
     state = by.newcomers(len(matches.player))
     with nullcontext() if progress else shown_progress() as report:
         if report is not None:
@@ -440,7 +440,7 @@ def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Rati
     matches, by = table_of(matches), rules_of(by)
     matches = rateable(matches, by)
     number = matches.find(match_id)
-    load_kernels(by)
+    load_kernels(by, in_context=matches.history.contexts > 0)
     history = matches.history
     before, ladders, offsets = (
         by.newcomers(len(matches.player)),

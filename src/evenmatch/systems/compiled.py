@@ -27,8 +27,17 @@ def cached(function: F) -> F:
 
 
 def rarely(function: F) -> F:
-    """Compile a function that kernels call rarely. It is not inlined, which would only bloat the loop."""
-    options: dict[str, Any] = {"_nrt": True}  # may allocate, although the loop that calls it may not
+    """Compile a function that kernels call rarely. It is not inlined, which would only bloat the loop.
+
+    It allocates nothing: counting the references to the arrays of its arguments would take most of its time.
+    """
+    options: dict[str, Any] = {"_nrt": False}
+    return cast("F", njit(error_model="numpy", **options)(function))
+
+
+def allocating(function: F) -> F:
+    """Compile a function that kernels call rarely and that allocates arrays, which they may not."""
+    options: dict[str, Any] = {"_nrt": True}  # numba would inherit the option of the loop that calls it
     return cast("F", njit(error_model="numpy", **options)(function))
 
 

@@ -30,6 +30,7 @@ update_alone: Callable[..., None]
 near: int  # how many records fit into the caches
 learns: bool  # whether the system keeps records of ladders
 predicts: bool  # whether `update` writes the expected scores of two teams
+in_context: bool  # whether matches may have context columns
 INT64 = cast("type[int]", np.int64)  # not a literal, for which numba would compile `expect_all` again
 
 CACHE = 1 << 20  # bytes
@@ -66,7 +67,7 @@ def loop(
     """
     far = len(state) > near
     pair_index = INT64(0)  # of the next row of forecasts
-    contexts = len(h.context) // max(len(h.time), 1)
+    contexts = len(h.context) // max(len(h.time), 1) if in_context else 0
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
@@ -122,10 +123,9 @@ def loop(
                 after[slot] = state[h.player[slot]].rating
 
 
-@kernel
 def records_of(h: Columns, m: int, a: int, b: int, ladders: Records, offsets: Records) -> LadderRecords:
     """The records that match m reads for its teams a and b."""
-    contexts = len(h.context) // len(h.time)
+    contexts = len(h.context) // len(h.time) if in_context else 0
     return LadderRecords(
         ladders,
         h.pool[m],
@@ -233,10 +233,12 @@ def without_ladder_update(
 class Engine(NamedTuple):
     """A system's compiled functions: `replay` is the loop, `forecast` is its `pair` over many pairs of teams.
 
-    nothing_saved  empty `saved`, `saved_ladders` and `saved_offsets` for the loop, if every slot has keep
+    replay_in_context  the loop for matches with context columns; each of the two is compiled when it first runs
+    nothing_saved      empty `saved`, `saved_ladders` and `saved_offsets` for the loop, if every slot has keep
     """
 
     replay: Callable[..., None]
+    replay_in_context: Callable[..., None]
     forecast: Callable[..., None]
     nothing_saved: tuple[Records, Records, Records]
 
@@ -246,7 +248,7 @@ def engine(system: System) -> Engine:
     """The loop bound to this system's kernels, or the plain one; machine code is cached on disk for later processes."""
     nothing_saved = (np.empty(0, system.state), np.empty(0, system.ladder_type), np.empty(0, system.offset_type))
     if system.methods is not None:
-        return Engine(duel.replay, duel.forecast, nothing_saved)
+        return Engine(duel.replay, duel.replay, duel.forecast, nothing_saved)
     # numba links globals statically, inlines them and caches the result. It would compile kernels that are arguments
     # or closures again in every process. It does not notice an edited callee, so the name contains a hash of the code
     # of all kernels.
@@ -257,7 +259,6 @@ def engine(system: System) -> Engine:
         "INT64": INT64,
         "near": CACHE // system.state.itemsize,
         "LadderRecords": LadderRecords,
-        "records_of": records_of,
         "max": max,
         "predicts": system.predicts,
         "learns": system.ladder is not None,
@@ -266,12 +267,21 @@ def engine(system: System) -> Engine:
         alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
         scope["pair"] = kernel(_rename(without_ladder_pair, f"pair_{tag}", alone))
         scope["update"] = kernel(_rename(without_ladder_update, f"update_{tag}", alone))
-    scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
+    plain = _compile_loop(tag, scope, in_context=False)
     return Engine(
-        _compile(_rename(loop, f"loop_{tag}", scope)),
+        plain,
+        plain if system.ladder is None else _compile_loop(f"{tag}_in_context", scope, in_context=True),
         _compile(_rename(forecast, f"forecast_{tag}", scope)),
         nothing_saved,
     )
+
+
+def _compile_loop(tag: str, scope: dict[str, object], *, in_context: bool) -> Callable[..., None]:
+    """The loop; without context columns, numba removes the code for them, which would take a tenth of the time."""
+    scope = {**scope, "in_context": in_context}
+    scope["records_of"] = kernel(_rename(records_of, f"records_of_{tag}", scope))
+    scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
+    return _compile(_rename(loop, f"loop_{tag}", scope))
 
 
 def _rename(function: Callable[..., Any], name: str, scope: dict[str, object]) -> Callable[..., Any]:
@@ -356,6 +366,7 @@ def replay(
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
     params, compiled = rules.compiled, engine(system)
+    run = compiled.replay_in_context if history.contexts else compiled.replay
     saved = compiled.nothing_saved
     if not h.keep.all():
         saved = (
@@ -373,7 +384,7 @@ def replay(
             if len(forecasts) < pairs:
                 forecasts = np.empty((pairs, 2))
         room = (expected, before, after, factors, scratch, *saved)
-        compiled.replay(h, start, stop, state, ladders, offsets, params, *room, forecasts)
+        run(h, start, stop, state, ladders, offsets, params, *room, forecasts)
         if watch:
             watch(start, stop, forecasts[:pairs])
         if progress:
@@ -382,15 +393,19 @@ def replay(
     return Replay(state, expected, Journal(before, after, factors) if journal else None, ladders, offsets)
 
 
-def load(rules: Rules) -> None:
-    """Load the loop of these rules' system, or compile it the first time, by rating no matches."""
+def load(rules: Rules, *, in_context: bool = False) -> None:
+    """Load the loop of these rules' system, or compile it the first time, by rating no matches.
+
+    in_context  the loop for matches with context columns
+    """
     system, none = rules.system, np.empty(0)
     empty = History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
     compiled = engine(system)
+    run = compiled.replay_in_context if in_context else compiled.replay
     scratch, forecasts = np.empty((0, system.scratch_columns)), np.empty((0, 2))
     journal = (none, none, none, np.zeros(0, system.factor_type), scratch, *compiled.nothing_saved)
     records = (rules.newcomers(0), rules.ladders(), rules.offsets(0))
-    compiled.replay(unsigned(empty.columns), 0, 0, *records, rules.compiled, *journal, forecasts)
+    run(unsigned(empty.columns), 0, 0, *records, rules.compiled, *journal, forecasts)
 
 
 def pair_count(history: History, start: int, stop: int) -> int:

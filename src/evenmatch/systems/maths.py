@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Integers
-from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.compiled import allocating, kernel, rarely
 
 DAY = 86_400_000_000  # microseconds
 LOG_10 = math.log(10.0)
@@ -192,7 +192,7 @@ def product_at_least(a: Four, b: Four) -> bool:
     return _long_product_at_least(a, b)
 
 
-@rarely
+@allocating
 def _long_product_at_least(a: Four, b: Four) -> bool:
     left, right = np.zeros(9, np.uint64), np.zeros(9, np.uint64)
     _multiply(left, a)

@@ -361,7 +361,7 @@ def replay_variant(rules: Rules, over: tuple[History, Integers, int]) -> tuple[F
     """
     whole, cell, cells = over
     history = rateable_history(whole, rules)
-    load_kernels(rules)
+    load_kernels(rules, in_context=history.contexts > 0)
     start = time.perf_counter()
     sums, bins = replay_and_judge(rules, history, cell, cells)
     return sums, bins, time.perf_counter() - start
@@ -373,6 +373,6 @@ def _compile(matches: MatchTable, variants: Sequence[Variant], report: Progress)
     systems_rules = list({variant.system: variant.rules for variant in variants}.values())
     for rules in systems_rules:
         report(f"compiling {rules.system.name}", 0.0)
-        load_kernels(rules)
+        load_kernels(rules, in_context=first.contexts > 0)
     with nullcontext() if is_cached(judge) else compile_notice("the measures", judge, judge):
         replay_and_judge(systems_rules[0], first, np.zeros(1, np.int32), 1)

@@ -195,7 +195,7 @@ class _Search:
 
     def compile(self) -> None:
         """Compile the kernels, so that compilation does not count towards the budget."""
-        load_kernels(Rules.of(self.system))
+        load_kernels(Rules.of(self.system), in_context=self.history.contexts > 0)
         replay_and_judge(Rules.of(self.system), self.history.take(slice(0, 1)), self.cell[:1], 1, with_bins=False)
 
     def reseed(self) -> None:
