@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pyarrow as pa
 
 from evenmatch import from_matches, rules
 from evenmatch.errors import RatingRangeError
@@ -16,12 +17,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 NOT_IDLE = 2**62  # a time after every match
-
-
-def value_records(contexts: list[tuple[str, ...]]) -> np.ndarray:
-    """The index of the record of each value, from 2 on: 1 is the ladder's."""
-    numbers: dict[tuple[int, str], int] = {}
-    return np.array([[numbers.setdefault(pair, 2 + len(numbers)) for pair in enumerate(row)] for row in contexts], "i4")
 
 
 def as_match(match: SlowMatch, number: int) -> Match:
@@ -48,9 +43,9 @@ class Fast:
         records = by.newcomers(len(table.player))
         for at, player in enumerate(table.player_names):
             self._begin(records[at], (state or {}).get(player, {}), by.parameters)
+        columns = zip(*(match.context for match in matches), strict=True)
+        table = table.with_context({str(c): pa.chunked_array([values]) for c, values in enumerate(columns)})
         history = table.history
-        if matches[0].context:
-            history = history.with_context(value_records([match.context for match in matches]))
         result = loop.replay(by, history, records, journal=True)
         try:
             check_range(by, table.history, records, result, table.player_names.__getitem__, str)

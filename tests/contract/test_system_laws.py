@@ -82,9 +82,10 @@ def random_history(seed, teams, rows=ROWS):
 
 
 def in_context(history, seed):
-    """The same history with two context columns, of three values and of five."""
+    """The same history with two context columns, of three values and of five, which are lengths."""
     values = np.random.default_rng(seed).integers([0, 3], [3, 8], (len(history), 2))
-    return history.with_context(history.ladders + 1 + values)
+    first = history.ladders + 1
+    return history.with_context(first + values, {first + value: f"best of {value}" for value in range(3, 8)})
 
 
 def replayed(by, history, state, journal=False):
@@ -204,10 +205,11 @@ def test_a_refunded_match_changes_nothing_that_is_known_about_contexts(seed):
 def test_other_numbers_for_context_values_change_no_rating(seed):
     by = rules("even")
     history, people = random_history(seed, None, rows=2000)
-    context = in_context(history, seed).columns.context.reshape(len(history), 2)
-    first = history.ladders + 1
+    named = in_context(history, seed)
+    context, first = named.columns.context.reshape(len(history), 2), history.ladders + 1
     other = np.concatenate((np.arange(first), first + np.random.default_rng(seed).permutation(8)))
-    named, renamed = (history.with_context(values) for values in (context, other[context]))
+    lengths = {other[first + value]: f"best of {value}" for value in range(3, 8)}
+    renamed = history.with_context(other[context], {int(record): name for record, name in lengths.items()})
     whole, again = (replayed(by, one, by.newcomers(people)) for one in (named, renamed))
     assert same(again.state, whole.state)
     assert same(again.expected, whole.expected)
