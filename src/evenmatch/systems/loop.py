@@ -72,7 +72,7 @@ def loop(
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
         size = high - low
-        ladder = records_of(h, m, first, first + 1, ladders, offsets)
+        ladder = records_of(h, m, first, first + 1, contexts, ladders, offsets)
         if far and high + 2 * size <= len(h.player):  # prefetch two matches ahead, so that records arrive in time
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
@@ -123,9 +123,8 @@ def loop(
                 after[slot] = state[h.player[slot]].rating
 
 
-def records_of(h: Columns, m: int, a: int, b: int, ladders: Records, offsets: Records) -> LadderRecords:
+def records_of(h: Columns, m: int, a: int, b: int, contexts: int, ladders: Records, offsets: Records) -> LadderRecords:
     """The records that match m reads for its teams a and b."""
-    contexts = len(h.context) // len(h.time) if in_context else 0
     return LadderRecords(
         ladders,
         h.pool[m],
@@ -150,6 +149,7 @@ def expect_all(
 ) -> int:
     """Write the expected scores of three or more teams, means over their rivals; returns the next pair's index."""
     first, end = h.team_start[m], h.team_start[m + 1]
+    contexts = len(h.context) // len(h.time) if in_context else 0
     for team in range(first, end):
         expected[team] = 0.0
     for team in range(first, end):
@@ -157,7 +157,7 @@ def expect_all(
         total = expected[team]  # against the teams before it
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
-            ladder = records_of(h, m, team, rival, ladders, offsets)
+            ladder = records_of(h, m, team, rival, contexts, ladders, offsets)
             win, draw = pair(own, theirs, team == first, False, h.time[m], state, ladder, params)
             score = win + 0.5 * draw
             total += score

@@ -299,8 +299,9 @@ def learn_context(
     for team in range(teams):
         start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
         push, pull = message_to(team, expert, times, scratch)
-        share, offset = share_of(int(stop - start), expert, params), h.offset[start * contexts : stop * contexts]
-        lead = learn_offsets(offset, column, ladder, expert, gain, push, CERTAIN * pull, share, 0.0, 0.0)
+        size, offset = int(stop - start), h.offset[start * contexts : stop * contexts]
+        share = share_of(size, expert, params)
+        lead = learn_offsets(offset, size, column, ladder, expert, gain, push, CERTAIN * pull, share, 0.0, 0.0)
         average += lead / teams
         pushes += push
         pulls += pull

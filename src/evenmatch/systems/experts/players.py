@@ -185,6 +185,7 @@ def learn(
 @kernel
 def learn_offsets(
     offset: Integers,
+    size: int,
     column: int,
     ladder: LadderRecords,
     expert: int,
@@ -200,8 +201,8 @@ def learn_offsets(
     Returns w · the sum of it before, without the gain.
     """
     weight, common, total = share * gain, rho * team_variance, 0.0
-    for index in range(column, len(offset), len(ladder.values)):
-        record = ladder.offsets[offset[index]]
+    for member in range(size):
+        record = ladder.offsets[offset[member * len(ladder.values) + column]]
         before, mean = record.variance[expert], record.mean[expert]
         own = (1.0 - rho) * weight * weight * before
         record.mean[expert] = mean + weight * before * push

@@ -308,7 +308,7 @@ def rate_by_expert(
     sums = share, variance, rival_share, rival_variance
     pushes = push, result_push, pull, turn - pull * turned
     learn_teams(h, low, middle, high, expert, sums, pushes, now, state, ladder, pool, params, scratch, noted)
-    learn_contexts(ladder, pool, expert, sums, push, pull, params)
+    learn_contexts(ladder, pool, expert, (int(middle - low), int(high - middle)), sums, push, pull, params)
     learn_ladder(ladder, pool, expert, more, left, known, push, pull)
     return odds, draw, parts[0], parts[1]
 
@@ -391,6 +391,7 @@ def learn_contexts(
     ladder: LadderRecords,
     pool: int,
     expert: int,
+    sizes: tuple[int, int],
     sums: tuple[float, float, float, float],
     push: float,
     pull: float,
@@ -398,16 +399,16 @@ def learn_contexts(
 ) -> None:
     """Learn about the players under the match's context values, and how much each column counts.
 
-    sums  each team's member weight and variance
+    sizes  of the teams;  sums: each team's member weight and variance
     """
     shared, rho = ladder.records[pool], params.shared[expert]
     share, variance, rival_share, rival_variance = sums
     for column in range(len(ladder.values)):
         if shared.values[column] > 1.0:
             gain = shared.gain[expert * CONTEXTS + column]
-            lead = learn_offsets(ladder.first, column, ladder, expert, gain, push, pull, share, rho, variance)
+            lead = learn_offsets(ladder.first, sizes[0], column, ladder, expert, gain, push, pull, share, rho, variance)
             lead -= learn_offsets(
-                ladder.second, column, ladder, expert, gain, -push, pull, rival_share, rho, rival_variance
+                ladder.second, sizes[1], column, ladder, expert, gain, -push, pull, rival_share, rho, rival_variance
             )
             learn_gain(shared, expert, column, lead * push, lead * lead * pull)
 
