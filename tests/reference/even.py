@@ -160,7 +160,7 @@ class SlowEven:
         self.count: dict[str, int] = {}
         self.last: dict[str, float] = {}
         self.shown: dict[str, float] = {}
-        self.scales: dict[tuple[int, str], Belief] = defaultdict(lambda: Belief(0, 0.01))  # by column and value
+        self.scales: dict[tuple[int, str], Belief] = defaultdict(lambda: Belief(0, 0.003))  # by column and value
         self.values: dict[int, set[str]] = defaultdict(set)  # seen so far, by column
         self.laws: dict[int, Belief] = defaultdict(lambda: Belief(0, 0.1))  # η, by column
         self.lengths: dict[int, list[float]] = defaultdict(list)  # logs seen so far, by column

@@ -5,15 +5,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.test_system_laws import random_history, relisted
-from evenmatch import Match, Rater, Team, from_matches, rules
+from evenmatch import Match, Rater, Team, from_matches, rate, rules
 from evenmatch.history import History
 from evenmatch.lab.backtests.evaluation import LOG_LOSS, MATCHES, replay_and_judge
 from evenmatch.systems import loop
+from evenmatch.systems.experts import records
 from evenmatch.systems.experts.records import EXPERTS
 from ledger.sample_matches import after
 
@@ -197,6 +199,53 @@ def test_margins_count_as_far_as_they_tell_of_skill(kind, least, most):
     assert least <= rater._ladders[1]["margin_worth"] <= most
 
 
+def misleading_margins(seed, matches=6000, teams=60):
+    """Matches in which some wins are huge by chance: sizes follow skill, with a heavy tail on top of it."""
+    rng = np.random.default_rng(seed)
+    skill, played = rng.normal(0, 0.35, teams), []
+    for number in range(matches):
+        a, b = rng.choice(teams, 2, replace=False)
+        skill += rng.normal(0, 0.012, teams)
+        lead = 1.6 * (skill[a] - skill[b])
+        first = rng.random() < 1 / (1 + math.exp(-lead))
+        size = 1 + int(rng.pareto(1.2) * (1 + (abs(lead) if (lead > 0) == first else 0)))
+        places, scores = ((1, 2), (1 + size, 1)) if first else ((2, 1), (1, 1 + size))
+        sides = zip((a, b), places, scores, strict=True)
+        played.append(
+            Match(
+                f"m{number}",
+                after(number),
+                tuple(Team.of(str(who), place=place, score=float(score)) for who, place, score in sides),
+            )
+        )
+    return from_matches(played)
+
+
+def test_margins_that_mislead_count_less(monkeypatch):
+    tables = [misleading_margins(seed) for seed in (1, 2)]
+    found = np.mean([second_half_loss(table) for table in tables])
+    trust = [loop.replay(rules("even"), one.history, rules("even").newcomers(60)).ladders[1] for one in tables]
+    assert all(record["margin_worth"] > 0.9 and record["margin_trust"] < 0.8 for record in trust)
+    monkeypatch.setattr(records, "TRUST_VARIANCE", 0.0)
+    trusted = np.mean([second_half_loss(table) for table in tables])
+    assert found < trusted - 0.0015
+
+
+def test_margins_that_follow_skill_keep_their_trust():
+    rng = np.random.default_rng(3)
+    skill, played = rng.normal(0, 0.6, 60), []
+    for number in range(2000):
+        a, b = rng.choice(60, 2, replace=False)
+        lead = skill[a] - skill[b] + rng.logistic(0, 1 / 1.6)
+        first, second = (20 + round(9 * max(lead, 0)), 20 - round(9 * min(lead, 0)))
+        places = (1, 2) if first > second else (2, 1) if first < second else (1, 1)
+        sides = zip((a, b), places, (first, second), strict=True)
+        teams = tuple(Team.of(str(who), place=place, score=float(score)) for who, place, score in sides)
+        played.append(Match(f"m{number}", after(number), teams))
+    ladders = loop.replay(rules("even"), from_matches(played).history, rules("even").newcomers(60)).ladders
+    assert ladders[1]["margin_trust"] > 1
+
+
 def test_a_pause_of_500_days_halves_what_the_quick_expert_and_that_of_results_knew():
     rater = Rater(rules("even"))
     first = rater.rate(Match("m", after(1), (Team.of("ann", place=1), Team.of("bob", place=2)), "default"))
@@ -260,3 +309,52 @@ def test_surfaces_that_do_not_matter_cost_next_to_nothing():
     tables = [surfaces(seed, 0.0).pooled() for seed in (2, 3, 4, 5)]
     cost = [second_half_loss(table) - second_half_loss(without_context(table)) for table in tables]
     assert np.mean(cost) < 0.0005
+
+
+def sets(seed, formats, matches=14_000, people=200):
+    """Simulated matches of so many sets, by the column best_of; and for each match its number of sets and winner."""
+    rng = np.random.default_rng(seed)
+    skill, best_of = rng.normal(0, 0.5, people), rng.choice(formats, matches, p=[0.8, 0.2])
+    played, won = [], np.zeros(matches)
+    for number, most in enumerate(best_of):
+        a, b = rng.choice(people, 2, replace=False)
+        chance = 1 / (1 + math.exp(skill[b] - skill[a]))
+        won[number] = rng.binomial(most, chance) > most / 2
+        first, second = (1, 2) if won[number] else (2, 1)
+        teams = (Team.of(f"p{a}", place=first), Team.of(f"p{b}", place=second))
+        played.append(Match(f"m{number}", after(number), teams))
+    cells = pa.chunked_array([[f"best of {most}" for most in best_of]])
+    return from_matches(played).with_context({"best_of": cells}), best_of, won
+
+
+def test_a_law_of_the_length_is_learned_and_holds_for_lengths_that_were_never_played():
+    table, best_of, won = sets(1, (3, 5))
+    plain, known = (
+        loop.replay(rules("even"), one.history, rules("even").newcomers(200)).expected[::2]
+        for one in (without_context(table), table)
+    )
+    longer = (best_of == 5) & (np.arange(len(won)) >= len(won) // 2)
+    loss = [-np.log(np.where(won[longer] > 0, one[longer], 1 - one[longer])).mean() for one in (plain, known)]
+    assert loss[1] < loss[0] - 0.002
+    ratings = rate(table, "even")
+    best, middle = (ratings.standings()["player"][at].as_py() for at in (0, 100))
+    chances = [ratings.odds([best], [middle], context={"best_of": f"bo{most}"}).expected[0] for most in (1, 3, 5, 9)]
+    assert chances == sorted(chances)
+    assert chances[3] - chances[0] > 0.1
+    unknown = [ratings.odds([best], [middle], context=one).expected[0] for one in (None, {"best_of": "long"})]
+    assert chances[0] < min(unknown) <= max(unknown) < chances[3]
+
+
+def test_draws_are_predicted_by_the_context_in_which_they_are_frequent():
+    rng = np.random.default_rng(4)
+    played, modes = [], rng.choice(["duel", "siege"], 3000)
+    for number, mode in enumerate(modes):
+        a, b = rng.choice(40, 2, replace=False)
+        level = rng.random() < (0.4 if mode == "siege" else 0.05)
+        first, second = (1, 1) if level else (1, 2) if rng.random() < 0.5 else (2, 1)
+        teams = (Team.of(f"p{a}", place=first), Team.of(f"p{b}", place=second))
+        played.append(Match(f"m{number}", after(number), teams))
+    ratings = rate(from_matches(played).with_context({"mode": pa.chunked_array([modes.tolist()])}), "even")
+    drawn = {mode: ratings.odds(["p1"], ["p2"], context={"mode": mode}).draw[0][1] for mode in ("duel", "siege")}
+    assert drawn["siege"] == pytest.approx(0.4, abs=0.05)
+    assert drawn["duel"] == pytest.approx(0.05, abs=0.02)

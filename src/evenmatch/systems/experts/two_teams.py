@@ -157,23 +157,28 @@ def draw_rate(ladder: LadderRecords, pool: int) -> float:
     rate = own.draws / own.predicted_draws
     for column in range(len(ladder.values)):
         if ladder.values[column] != ladder.own and shared.values[column] > 1.0:
-            value = ladder.records[ladder.values[column]]
-            rate *= (value.draws + VALUE_DRAWS) / (value.predicted_draws + VALUE_DRAWS)
+            rate *= value_draw_rate(ladder.records[ladder.values[column]])
     return rate
+
+
+@kernel
+def value_draw_rate(value: Record) -> float:
+    """Draws seen under a context value over draws predicted without it."""
+    return (value.draws + VALUE_DRAWS) / (value.predicted_draws + VALUE_DRAWS)
 
 
 @kernel
 def watch_draws(ladder: LadderRecords, pool: int, predicted: float, drawn: bool) -> None:
     """Count a match and its predicted probability of a draw, on the ladder and under each of its context values."""
-    corrected = predicted * draw_rate(ladder, pool)
-    own = ladder.records[ladder.own]
+    corrected, shared, own = predicted * draw_rate(ladder, pool), ladder.records[pool], ladder.records[ladder.own]
     own.draws += 1.0 if drawn else 0.0
     own.predicted_draws += predicted
     for column in range(len(ladder.values)):
         if ladder.values[column] != ladder.own:
             value = ladder.records[ladder.values[column]]
+            rate = value_draw_rate(value) if shared.values[column] > 1.0 else 1.0
             value.draws += 1.0 if drawn else 0.0
-            value.predicted_draws += corrected
+            value.predicted_draws += corrected / rate
 
 
 @kernel
