@@ -25,6 +25,7 @@ from evenmatch.ledger.event_rows import END_OF_LIST, ListKey, Scope
 from evenmatch.ledger.events import body_of
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Row, Store
+from evenmatch.match_context import read_context
 from evenmatch.systems.system import System
 from evenmatch.tables.files import form_of, texts, write_parts
 from evenmatch.tables.source import Source
@@ -82,6 +83,7 @@ def _matches(
     columns = block.columns._replace(player=number.astype(np.int32))
     if counted:
         columns = columns._replace(keep=columns.keep & ~refunds(plan, block))
+    contexts = [read_context(text) for text in block.context]
     table = MatchTable(
         history=History(columns),
         match_id=pa.array([row[0] for row in rows], TEXT),
@@ -93,7 +95,11 @@ def _matches(
         row=np.arange(len(block)),
         source=Source(f"ladder {head.name!r}"),
     )
-    tidy = table.take(chosen).to_arrow()
+    context = {
+        name: pa.chunked_array([pa.array([one.get(name, "") for one in contexts], TEXT)])
+        for name in dict.fromkeys(name for one in contexts for name in one)
+    }
+    tidy = table.with_context(context).take(chosen).to_arrow()
     times = pa.array(ended).cast(MICROSECONDS)
     sizes = np.diff(table.history.match_slots)[chosen]
     index = tidy.column_names.index("played_at")

@@ -21,6 +21,7 @@ from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import fold
+from evenmatch.match_context import NO_CONTEXT, Context
 from evenmatch.operations.service import Service
 from evenmatch.operations.transactions import Transacting
 from evenmatch.players import matches as matches_rows
@@ -425,7 +426,13 @@ class LadderQueries(Transacting):
                 stored_queues.find(stored_queues.read(store, head.ladder), queue)
             return audited
 
-    def prospects(self, ladder: str, teams: Sequence[Sequence[str]], query: StakesQuery | None = None) -> LineUpOdds:
+    def prospects(
+        self,
+        ladder: str,
+        teams: Sequence[Sequence[str]],
+        query: StakesQuery | None = None,
+        context: Context = NO_CONTEXT,
+    ) -> LineUpOdds:
         """The odds of a line-up as of now, and its stakes if they are asked for; see players.odds.prospects.
 
         Raises ForbiddenError if ratings are hidden.
@@ -434,7 +441,7 @@ class LadderQueries(Transacting):
             self._visibility(head).check("odds", ladder)
             limits = self.service.match_limits.on(ladder, Settings.read(head.settings))
             limits.check("the line-up", len(teams), sum(map(len, teams)))
-            return prospects(store, head, self.clock(), teams, query)
+            return prospects(store, head, self.clock(), teams, query, context)
 
     def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
         """The matches at these positions, latest first, as the caller may see them."""
