@@ -109,6 +109,7 @@ BELOW = {
         "standings",
         "rating",
         "matchmaking",
+        "match_context",
         "stake_assumptions",
         "stakes",
         *SUBJECTS,

@@ -7,6 +7,7 @@ import pytest
 
 from evenmatch import Rater, Team, from_matches, rate, read, rules
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.corrections.ladder_history import read_history
 from evenmatch.errors import BadParameterError, EvenmatchWarning, InputError, UnknownNameError
 from evenmatch.ladders.export import Files, export
 from evenmatch.ladders.ladder_queries import LadderQueries
@@ -314,3 +315,15 @@ def test_a_match_with_a_context_that_cannot_be_stored_is_refused(context):
 def test_a_ladder_declares_at_most_four_names_without_a_meaning_of_their_own(columns):
     with pytest.raises(BadParameterError, match="context="):
         Settings(context=tuple(columns))
+
+
+def test_the_history_of_a_ladder_has_its_columns_for_other_rules_to_be_tried_on(played):
+    history = read_history(played.database, "default")
+    assert [column.name for column in history.matches.context] == list(COLUMNS)
+    ratings = rate(history.matches, history.rules)
+    state = dict(zip(ratings.matches.player_names, ratings.state["rating"].tolist(), strict=True))
+    assert shown(played) == state
+    played.change_settings("default", {"context": ["weather", "map"]})
+    weathered = read_history(played.database, "default")
+    assert set(weathered.matches.context[0].records) == {""}
+    assert set(weathered.matches.context[1].records) == {"", "dust", "mill"}

@@ -83,7 +83,6 @@ def _matches(
     columns = block.columns._replace(player=number.astype(np.int32))
     if counted:
         columns = columns._replace(keep=columns.keep & ~refunds(plan, block))
-    contexts = [read_context(text) for text in block.context]
     table = MatchTable(
         history=History(columns),
         match_id=pa.array([row[0] for row in rows], TEXT),
@@ -95,15 +94,15 @@ def _matches(
         row=np.arange(len(block)),
         source=Source(f"ladder {head.name!r}"),
     )
-    context = {
-        name: pa.chunked_array([pa.array([one.get(name, "") for one in contexts], TEXT)])
-        for name in dict.fromkeys(name for one in contexts for name in one)
-    }
-    tidy = table.with_context(context).take(chosen).to_arrow()
+    tidy = table.take(chosen).to_arrow()
+    match = pa.array(np.repeat(np.arange(len(chosen)), np.diff(table.history.match_slots)[chosen]))
     times = pa.array(ended).cast(MICROSECONDS)
-    sizes = np.diff(table.history.match_slots)[chosen]
-    index = tidy.column_names.index("played_at")
-    return tidy.set_column(index, "played_at", times.take(pa.array(np.repeat(np.arange(len(chosen)), sizes))))
+    tidy = tidy.set_column(tidy.column_names.index("played_at"), "played_at", times.take(match))
+    contexts = [read_context(block.context[index]) for index in chosen.tolist()]
+    for name in dict.fromkeys(name for context in contexts for name in context):
+        values = pa.array([context.get(name) for context in contexts], TEXT)
+        tidy = tidy.append_column(name, values.take(match))
+    return tidy
 
 
 def _labels(block: Block, stored: list[str | None]) -> list[str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
-from evenmatch.http.models.base import Name, RequestModel, ResponseModel, examples
+from evenmatch.http.models.base import ContextIn, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.from_options import OptionsRequest, OptionsResponse, checked_fields, response_fields
 from evenmatch.http.models.from_records import Shown, fields_of
-from evenmatch.match_context import LONGEST_VALUE, MOST
+from evenmatch.match_context import MOST
 from evenmatch.options import options_of
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineupMember
@@ -47,7 +45,7 @@ class LineUp(RequestModel):
         default=None,
         description="Also compute what the players would gain or lose; {}: all players, default assumptions.",
     )
-    context: dict[Name, Annotated[str, Field(max_length=LONGEST_VALUE)]] = Field(
+    context: ContextIn = Field(
         default_factory=dict,
         max_length=MOST,
         description="What they play on, by the ladder's context columns; columns left out and new values are unknown.",
