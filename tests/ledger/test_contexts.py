@@ -327,3 +327,34 @@ def test_the_history_of_a_ladder_has_its_columns_for_other_rules_to_be_tried_on(
     weathered = read_history(played.database, "default")
     assert set(weathered.matches.context[0].records) == {""}
     assert set(weathered.matches.context[1].records) == {"", "dust", "mill"}
+
+
+def test_a_profile_says_on_which_maps_a_player_is_better(service):
+    """Ann wins on dust, loses on mill and plays only twice on castle, where nothing is said."""
+    made(service)
+    for number in range(26):
+        place = ("dust", "mill")[number % 2] if number < 24 else "castle"
+        sides = ("ann", "bob") if place == "dust" else ("bob", "ann")
+        teams = tuple(Team.of(name, place=1 + index) for index, name in enumerate(sides))
+        service.record(Match(f"m{number}", after(number), teams, "default", context={"map": place, "mode": "duel"}))
+    skills = LadderQueries(service).profile("default", "ann").context
+    assert list(skills) == ["map"]  # there is one mode
+    dust, mill = skills["map"]
+    assert (dust.value, dust.matches, mill.value, mill.matches) == ("dust", 12, "mill", 12)
+    assert dust.low < dust.points < dust.high
+    assert dust.points > 0 > mill.points
+    bob_dust, bob_mill = sorted(LadderQueries(service).profile("default", "bob").context["map"])
+    line = [["ann"], ["bob"]]
+    lead = {
+        skill.value: LadderQueries(service).prospects("default", line, None, {"map": skill.value}).odds.expected[0]
+        for skill in (dust, mill)
+    }
+    gap = np.log(lead["dust"] / (1 - lead["dust"])) - np.log(lead["mill"] / (1 - lead["mill"]))
+    points = dust.points - bob_dust.points - mill.points + bob_mill.points
+    assert gap * 400 / np.log(10) == pytest.approx(points, rel=0.3)  # 400 points are odds of 10 to 1
+    service.correct("default", Void("m0"))
+    service.correct("default", Void("m2"))
+    service.correct("default", Void("m4"))
+    assert LadderQueries(service).profile("default", "ann").context == {}
+    service.change_rules("default", "elo", rules("elo"))
+    assert LadderQueries(service).profile("default", "ann").context == {}

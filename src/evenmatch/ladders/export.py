@@ -260,6 +260,8 @@ def _rows_at(
                 "quit": bool(block.columns.quit[slot]),
                 "rated": bool(lines.get(position, (b"", 0))[0]),
             }
+            if block.context[match] is not None:
+                row["context"] = read_context(block.context[match])
             if row["rated"]:
                 line = read_lines(system, lines[position][0])[slot - starts[match]]
                 (factors,) = system.name_factors(line["factors"].reshape(1))

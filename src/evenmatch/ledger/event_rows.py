@@ -477,6 +477,18 @@ def read_match_list_of_player(
     return [ListKey(*row) for row in rows]
 
 
+def count_contexts(store: Store, head: Head, players: Sequence[int]) -> list[tuple[str, int]]:
+    """(context, number) of these players' rated matches, without those that have no context."""
+    sql = (
+        "SELECT e.context, COUNT(*) FROM appearance a "
+        "JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "LEFT JOIN journal j ON j.ladder = a.ladder AND j.generation = ? AND j.position = a.position "
+        "WHERE a.ladder = ? AND e.context IS NOT NULL AND LENGTH(COALESCE(j.lines, e.told)) > 0 "
+        "AND a.player IN ({}) GROUP BY e.context"
+    )
+    return [(row[0], row[1]) for row in store.among(sql, (head.generation, head.ladder), players)]
+
+
 def read_team_labels(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str | None]:
     """The labels of the teams (JSON; None for 0, 1, 2 …) of every match of these players, by position."""
     sql = (
