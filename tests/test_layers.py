@@ -28,7 +28,7 @@ OF_SUBJECTS = [
     *("calibration", "experiment", "sentences", "times"),
     *("attributes", "durations", "options", "policy", "whole_file"),
     *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-    *("compile_notice", "ledger", "stake_assumptions", "stakes"),
+    *("compile_notice", "ledger", "match_context", "stake_assumptions", "stakes"),
     "lab",  # policies of queues are fitted by simulation
 ]
 # Each part of the package and the parts it may import; `rating` and `online` put the pure parts together.
@@ -46,9 +46,10 @@ BELOW = {
     "errors": [],
     "sentences": [],
     "times": ["durations", "errors"],
-    "match": ["errors", "times"],
+    "match_context": ["errors"],
+    "match": ["errors", "times", "match_context"],
     "history": ["errors", "match", "times"],
-    "tables": ["whole_file", "durations", "errors", "times", "match", "history"],
+    "tables": ["whole_file", "durations", "errors", "times", "match_context", "match", "history"],
     "systems": ["errors", "options", "match", "history", "kernel_cache"],
     "standings": ["durations", "errors", "options", "match", "history", "sentences", "systems"],
     "progress": [],
@@ -83,7 +84,10 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "partitioned", "progress", "__version__"),
     ],
-    "ledger": ["durations", "errors", "times", "match", "history", "systems", "standings", "rating", "whole_file"],
+    "ledger": [
+        *("durations", "errors", "times", "match_context", "match", "history", "systems", "standings", "rating"),
+        "whole_file",
+    ],
     "cluster": [
         *("errors", "options", "whole_file", "tables", "systems", "rating", "partitioned", "lab", "ledger", *SUBJECTS),
         "__version__",
@@ -105,6 +109,7 @@ BELOW = {
         "standings",
         "rating",
         "matchmaking",
+        "match_context",
         "stake_assumptions",
         "stakes",
         *SUBJECTS,
@@ -161,6 +166,7 @@ THIRD_PARTY = {
     "errors": [],
     "sentences": [],
     "times": [],
+    "match_context": [],
     "match": [],
     "history": ["numpy"],
     "calibration": ["numpy", "numba"],

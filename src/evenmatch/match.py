@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Self
 
 from evenmatch.errors import InputError
+from evenmatch.match_context import Context, check_context
 from evenmatch.times import EPOCH, implausible
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -79,6 +80,7 @@ class Match:
 
     teams     two or more; the first is the home side
     duration  seconds, 0 or more; None: the longest `seconds` of any player
+    context   what it was played on, such as {"map": "dust"}: up to four values by column; an empty one is unknown
     places    finishing place of each team, derived from the scores if the teams have none
     """
 
@@ -87,6 +89,7 @@ class Match:
     teams: tuple[Team, ...]
     ladder: str = "default"
     duration: float | None = None
+    context: Context = field(default_factory=dict, hash=False)
     places: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +107,7 @@ class Match:
             twice = next(name for name, count in Counter(names).items() if count > 1)
             raise InputError(f"player {twice!r} appears more than once in match {self.id!r}; expected once")
         _check_not_negative("duration", self.duration, f"match {self.id!r}")
+        check_context(self.context)
         object.__setattr__(self, "places", _places(self.id, self.teams))
 
     @property

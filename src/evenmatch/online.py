@@ -129,9 +129,7 @@ class Rater:
         """
         names = check_line_up(self.rules, teams)
         now, sizes = self._time if at is None else microseconds(at), [len(team) for team in teams]
-        if not context:
-            return odds(self.rules, self._gather(names), sizes, now, self._ladders)
-        ladders, known = self._in_context(names, context)
+        ladders, known = self._in_context(names, context) if context else (self._ladders, None)
         return odds(self.rules, self._gather(names), sizes, now, ladders, known)
 
     def _in_context(self, names: Sequence[str], context: Mapping[str, str]) -> tuple[Records, forecasts.LineUpContext]:
@@ -165,19 +163,22 @@ class Rater:
         assumptions: StakeAssumptions | None = None,
         players: Sequence[str] | None = None,
         at: Moment | None = None,
+        context: Mapping[str, str] | None = None,
     ) -> Stakes:
         """The rating changes that a win, a draw, a loss or quitting would bring the players of a line-up.
 
         assumptions  about the match to come; None: the defaults of StakeAssumptions
         players      the players to return stakes for; None: the whole line-up
         at           when the match ends, not before the latest match; None: with the latest match
+        context      what it is played on, as for `odds`
         Raises InputError if the system cannot rate such teams, or one of `players` is not in them.
         """
         names = check_line_up(self.rules, teams)
         time = self._time if at is None else max(microseconds(at), self._time)
         assumptions = StakeAssumptions() if assumptions is None else assumptions
         sizes, chosen = [len(team) for team in teams], check_players(names, players)
-        return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen, self._ladders)
+        ladders, known = self._in_context(names, context) if context else (self._ladders, None)
+        return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen, ladders, known)
 
     @property
     def learned(self) -> tuple[Learned, ...]:

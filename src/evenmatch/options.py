@@ -152,6 +152,29 @@ class Text(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Names(Option):
+    """Up to `most` different names that match a pattern; in text, separated by commas."""
+
+    most: int
+    pattern: str
+
+    @property
+    def accepts(self) -> str:
+        return f"up to {self.most} different names of letters, digits and underscores, separated by commas, or none"
+
+    def check(self, value: object) -> None:
+        if not isinstance(value, tuple | list) or not all(isinstance(name, str) for name in value):
+            raise TypeError
+        if len(set(value)) < len(value) or len(value) > self.most:
+            raise ValueError
+        if not all(re.fullmatch(self.pattern, name) for name in value):
+            raise ValueError
+
+    def parse(self, text: str) -> object:
+        return () if text in ("", "none") else tuple(name.strip() for name in text.split(","))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Numbers(Option):
     """Several numbers, one per bracket; a single number applies to all."""
 
@@ -237,6 +260,11 @@ def flag(default: bool, meaning: str, *, search: bool = False, separate: bool = 
 def text(default: str, meaning: str) -> Any:  # noqa: ANN401
     """Declare a text option."""
     return _field(Text(default=default, meaning=meaning))
+
+
+def name_list(most: int, pattern: str, meaning: str) -> Any:  # noqa: ANN401
+    """Declare a list of names, empty by default."""
+    return _field(Names(default=(), meaning=meaning, most=most, pattern=pattern))
 
 
 def numbers(
@@ -329,7 +357,7 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
-        return ",".join(shown(item) for item in value)
+        return ",".join(shown(item) for item in value) or "none"
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.12g}"
     return "none" if value is None else str(value)

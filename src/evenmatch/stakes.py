@@ -17,6 +17,7 @@ from evenmatch.history import Columns, Flags, Floats, History, Integers
 from evenmatch.rating import check_range
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.systems import loop
+from evenmatch.systems.forecasts import LineUpContext
 from evenmatch.systems.system import Records, Rules
 
 
@@ -109,23 +110,26 @@ def stakes(
     assumptions: StakeAssumptions,
     chosen: Sequence[int],
     ladders: Records | None = None,
+    context: LineUpContext | None = None,
 ) -> Stakes:
     """The stakes of the chosen players (indices) of a line-up, in a match that ends at a time in microseconds.
 
     state, names  of the players, team after team;  sizes  of the teams
-    ladders       the records of the pool and of the ladder; None: before the first match
+    ladders       the records of the pool, of the ladder and of context values; None: before the first match
+    context       what they play on; None: nothing is known
     Raises InputError if the system cannot rate the match assumed, RatingRangeError if a rating leaves its range.
     """
     team_of = np.repeat(np.arange(len(sizes)), sizes)
     ladders = by.ladders() if ladders is None else ladders
+    offsets = by.offsets(0) if context is None else context.offsets.take(context.offset)
     level = Cases(np.ones((1, len(sizes)), np.int32), np.full(1, -1, np.int32))
-    strength = _replay(by, state, ladders, names, sizes, time, assumptions, level).expected
+    strength = _replay(by, state, ladders, offsets, names, sizes, time, assumptions, level).expected
     teams = sorted({int(team_of[index]) for index in chosen})
     places = [_places(len(sizes), team, strength, first=first) for first in (True, False) for team in teams]
     places += [_places(len(sizes), int(team_of[index]), strength, first=False) for index in chosen]
     quitter = [-1] * (1 + 2 * len(teams)) + list(chosen)
     cases = Cases(np.array([level.places[0], *places]), np.array(quitter, np.int32))
-    result = _replay(by, state, ladders, names, sizes, time, assumptions, cases)
+    result = _replay(by, state, ladders, offsets, names, sizes, time, assumptions, cases)
     assert result.journal is not None
     shape = len(quitter), len(names)
     before, after = result.journal.before.reshape(shape), result.journal.after.reshape(shape)
@@ -185,6 +189,7 @@ def _replay(
     by: Rules,
     state: Records,
     ladders: Records,
+    offsets: Records,
     names: Sequence[str],
     sizes: Sequence[int],
     time: int,
@@ -192,12 +197,13 @@ def _replay(
     cases: Cases,
 ) -> loop.Replay:
     """Rate every case from the same state, with the checks of a reported match."""
-    history = _history(sizes, time, assumptions, cases)
+    history = _history(sizes, time, assumptions, cases, len(ladders) - 2)
     refused = next(iter(by.system.refusals(history.columns, by.parameters)), None)
     if refused is not None:
         raise InputError(f"no stakes for this line-up: {refused[1]}")
     repeated = np.tile(state, len(cases.quitter))
-    result = loop.replay(by, history, repeated, np.tile(ladders, len(cases.quitter)), journal=True)
+    learned = np.tile(ladders, len(cases.quitter)), np.tile(offsets, len(cases.quitter))
+    result = loop.replay(by, history, repeated, *learned, journal=True)
     check_range(
         by,
         history,
@@ -209,11 +215,12 @@ def _replay(
     return result
 
 
-def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases) -> History:
-    """The cases as matches, each with its own copies of the players."""
+def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases, contexts: int = 0) -> History:
+    """The cases as matches, each with its own copies of all records. contexts: number of context columns."""
     matches, teams = cases.places.shape
     team_of = np.repeat(np.arange(teams), sizes)
     slots = len(team_of)
+    first = (2 + contexts) * np.arange(matches, dtype=np.int32)  # record of each match
     quit_early: Flags = np.arange(slots) == cases.quitter[:, None]
     played = np.where(quit_early, a.quit_after, 1.0)
     team_score = a.win_score + (a.loss_score - a.win_score) * (cases.places - 1) / (teams - 1)
@@ -233,8 +240,10 @@ def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases)
             quit=quit_early.ravel(),
             duration=np.full(matches, seconds),
             keep=np.ones(matches * slots, np.bool_),
-            pool=2 * np.arange(matches, dtype=np.int32),
-            ladder=2 * np.arange(matches, dtype=np.int32) + 1,
+            pool=first,
+            ladder=first + 1,
+            context=(first[:, None] + np.arange(2, 2 + contexts)).ravel(),
+            offset=np.arange(matches * slots * contexts),
         )
     )
 

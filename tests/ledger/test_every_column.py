@@ -46,6 +46,8 @@ ROWS = {
     "correction": {"last": "ladder = 1 AND position = 122", "first": "ladder = 2"},
     "appearance": {"any": "ladder = 1 AND player = 1 AND position = 3"},
     "state": {"any": "ladder = 1 AND player = 1", "learning": "ladder = 2 AND player = 4"},
+    "context_value": {"any": "ladder = 2 AND value = 'dust'"},
+    "player_offset": {"any": "ladder = 2 AND player = 3 AND value = 'dust'"},
     "journal": {"any": "ladder = 1 AND position = 67"},
     "checkpoint": {"any": "ladder = 1"},
     "division": {"any": "ladder = 1 AND player = 1"},

@@ -15,7 +15,7 @@ from evenmatch.operations.service import Service
 from evenmatch.recording.recording_sql import look_up
 from ledger.sample_matches import duel, team_match
 
-PARTITIONED = ("event", "appearance", "state", "journal", "checkpoint")
+PARTITIONED = ("event", "appearance", "state", "player_offset", "journal", "checkpoint")
 NAMES = [f"ladder {number}" for number in range(6)]
 COUNT = 8
 

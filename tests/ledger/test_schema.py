@@ -27,7 +27,7 @@ def engine(service):
     made.dispose()
 
 
-PARTITION = re.compile(r"(event|appearance|state|journal|checkpoint)_[0-7]")  # see test_partitions.py
+PARTITION = re.compile(r"(event|appearance|state|player_offset|journal|checkpoint)_[0-7]")  # see test_partitions.py
 ACROSS = {"audit", "seat", "webhook"}  # of all ladders: a player has one seat, whatever the ladder
 
 

@@ -50,8 +50,9 @@ def write_varied_ledger(service, clock):
     service.divide("default")
     service.correct("default", Void("m730", "lag"))
     service.record(duel(770, "p21", "p22"))
-    service.create_ladder("learning", "even", rules("even"))
+    service.create_ladder("learning", "even", rules("even"), Settings(context=("map",)))
     for number in range(1, 12):
         sides = (PLAYERS[number], PLAYERS[number + 3]), (PLAYERS[2 * number],)
         teams = (Team.of(*sides[0], place=1, score=3), Team.of("x", sides[1][0] + "y", place=2, score=1))
-        service.record(Match(f"n{number}", after(24 * 31 + number), teams, "learning"))
+        context = {"map": ("dust", "mill")[number % 2]}
+        service.record(Match(f"n{number}", after(24 * 31 + number), teams, "learning", context=context))

@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from evenmatch.errors import BadParameterError, InputError
-from evenmatch.live.attendance import Presence
+from evenmatch.errors import BadParameterError, ConflictError, InputError
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.live.attendance import Ending, Presence, TeamEnd
 from evenmatch.live.live_matches import Running
 from evenmatch.matchmaking import choose_map
 from evenmatch.queues.matchmaker import Matchmaker
@@ -187,6 +188,30 @@ def test_offer_match_and_forecast_say_with_what_it_is_played(queue_service, ladd
     ((body,),) = select_rows(service, "SELECT body FROM formed_match")
     assert '"map": "mirage"' in body
     assert queue_service.recent(ladder, 5)[0].map == "mirage"
+
+
+@pytest.mark.parametrize(
+    ("context", "stored"),
+    [
+        ({}, {"map": "mirage"}),
+        ({"mode": "dm"}, {"mode": "dm", "map": "mirage"}),
+        ({"map": "other"}, {"map": "other"}),
+        (dict.fromkeys("abcd", "x"), dict.fromkeys("abcd", "x")),
+    ],
+)
+def test_a_closed_match_was_played_on_the_map_that_the_queue_chose(
+    queue_service, ladder, service, maker, context, stored
+):
+    wishes = (asking("ann", vetoes=("dust", "nuke")), asking("bob", vetoes=("train",)))
+    tickets = join_queue(queue_service, ladder, *wishes)
+    maker.step(ladder)
+    match_id = accept_all(queue_service, ladder, tickets)[-1].match_id
+    ending = Ending((TeamEnd(1), TeamEnd(2)), context=context)
+    receipt = Running(service).close(ladder, match_id, ending)
+    assert LadderQueries(service).match(ladder, match_id)[1].context == stored
+    assert Running(service).close(ladder, match_id, ending) == receipt
+    with pytest.raises(ConflictError):
+        Running(service).close(ladder, match_id, Ending((TeamEnd(1), TeamEnd(2)), context={"map": "dust"}))
 
 
 def test_a_seat_goes_to_somebody_who_accepts_what_is_played(queue_service, ladder, service, clock, maker):

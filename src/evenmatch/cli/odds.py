@@ -71,7 +71,7 @@ def command(
     rater = Rater.after(ratings, recorded.ladders[0])
     at = None if now is None else as_datetime(now)
     odds = rater.odds(line_up, at, known)
-    stakes = rater.stakes(line_up, assumptions, at=at) if show_stakes else None
+    stakes = rater.stakes(line_up, assumptions, at=at, context=known) if show_stakes else None
     players = [player for team in line_up for player in team]
     newcomers = [player for player in players if player not in rater]
     rating = {player: rater.rating(player) for player in players}

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from evenmatch.tables import MatchTable
     from evenmatch.tables.source import Source
 
+Context = Annotated[
+    str | None,
+    option("--context NAMES", "Columns that say what a match was played on, or none; default: those of the ladder."),
+]
 AT_ONCE = 500  # matches in one call of record_many
 SHOWN = 200  # rows of the table of receipts
 LISTED = 50  # refused matches shown
@@ -51,6 +55,7 @@ def record(
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
     unrated: Annotated[bool, option("--unrated", "Record the matches without changing ratings.")] = (False),
+    context: Context = None,
     reading: Reading = NO_READING,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -72,7 +77,7 @@ def record(
 
     with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)
-        read = one_ladder(matches_in(path, called, True, reading), name, from_ladder)
+        read = one_ladder(_matches(service, name, path, called, True, reading, context), name, from_ladder)
         before = service.ladder(name).position
         receipts: list[MatchReceipt] = []
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]
@@ -109,6 +114,23 @@ def record(
         note(f"… and {len(refused) - LISTED:,} more refused (--json lists all)")
     if refused:
         raise typer.Exit(1)
+
+
+def _matches(
+    service: Service,
+    ladder: str,
+    path: Path,
+    called: str | None,
+    skip_bad: bool,
+    reading: Reading,
+    context: str | None,
+) -> MatchTable:
+    """Read the matches of a file with these context columns, or with those that the ladder declares."""
+    declared = service.ladder(ladder).settings.context
+    if context is None and declared:
+        context = ",".join(declared)
+        note(f"also reading the context columns of ladder {ladder}, {context}; --context none leaves them out")
+    return matches_in(path, called, skip_bad, reading.in_context(None if context == "none" else context))
 
 
 def _reason(error: EvenmatchError) -> str:
@@ -164,6 +186,7 @@ def import_(
     ] = False,
     preview: Annotated[bool, option("--preview", "With --at-their-time: only show how ratings would change.")] = False,
     reason: Annotated[str | None, option("--reason TEXT", "With --at-their-time: stored in the ledger.")] = None,
+    context: Context = None,
     reading: Reading = NO_READING,
     pool_ladders: Annotated[bool, option("--pool-ladders", "Import the matches of all ladders in the file.")] = False,
     db: Db = DATABASE,
@@ -189,8 +212,9 @@ def import_(
     evenmatch import forgotten.csv --ladder duel --at-their-time --preview
     evenmatch import start.csv --ladder duel --ratings
     """
-    if ratings and (unrated or pool_ladders or reading.is_given):
-        raise UsageError(f"--ratings imports no matches; leave out --unrated, --pool-ladders and {READING_FLAGS}")
+    if ratings and (unrated or pool_ladders or reading.is_given or context is not None):
+        others = f"--unrated, --context, --pool-ladders and {READING_FLAGS}"
+        raise UsageError(f"--ratings imports no matches; leave out {others}")
     if event_id is not None and not ratings and not at_their_time:
         raise UsageError("--id is only for --ratings and --at-their-time; matches have their own ids")
     if (preview or reason is not None) and not at_their_time:
@@ -204,7 +228,7 @@ def import_(
         if ratings:
             _start(service, name, path, called, from_ladder, event_id, skip_bad, json)
         else:
-            read = matches_in(path, called, skip_bad, reading)
+            read = _matches(service, name, path, called, skip_bad, reading, context)
             either = ", or --pool-ladders to import all as one"
             matches = read.pooled() if pool_ladders else one_ladder(read, name, from_ladder, either)
             late = service.late_matches(name, matches)

@@ -17,9 +17,9 @@ from evenmatch.ledger.events import RatingsDecayed, RatingsStarted
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.systems.system import Rules
-from evenmatch.tables.build import assemble
+from evenmatch.tables.build import assemble_in_context
 from evenmatch.tables.source import Source
-from evenmatch.tables.table import MatchTable
+from evenmatch.tables.table import COLUMNS, MatchTable
 
 LATEST = 200_000  # latest matches that are read by default
 
@@ -57,7 +57,12 @@ def read_history(
         parts = list(match_tables(store, head, counted=True, after=after, progress=progress))
     if not parts:
         raise InputError(f"ladder {ladder!r} has no rated match; at least one is needed")
-    table = assemble(pa.concat_tables(parts, promote_options="default"), Source(f"ladder {ladder!r}"))
+    rows = pa.concat_tables(parts, promote_options="default")
+    for name in plan.context:
+        if name not in rows.column_names:  # no match has a value
+            rows = rows.append_column(name, pa.array([""] * len(rows)))
+    rows = rows.select([name for name in rows.column_names if name in COLUMNS or name in plan.context])
+    table = assemble_in_context(rows, Source(f"ladder {ladder!r}"), plan.context)
     settings = Settings.read(head.settings)
     return LadderHistory(table, plan.last_rules, settings, head.position, earlier, _notes(plan, earlier))
 

@@ -389,6 +389,7 @@ class RebuildRun:
         for part in _parts(self.roster):
             with self.database.write(durable=False) as store:
                 rating_rows.put_states(store, self.head.ladder, self.generation, part, new=True)
+                self._put_contexts(store, part.ids)
 
     def _write_to(self, head: Head, progress: Progress | None) -> None:
         """Write lines and checkpoints, from the roster's position up to a head."""
@@ -476,7 +477,13 @@ class RebuildRun:
         self.tally.check()
         ids = np.unique(self.plan.identity(np.concatenate(touched)))
         rating_rows.put_states(store, now.ladder, self.generation, self.roster.part(ids))
+        self._put_contexts(store, ids)
         return ids
+
+    def _put_contexts(self, store: Store, players: Ids) -> None:
+        """Write what context columns have taught about their values and about these players."""
+        if self.roster.contexts is not None:
+            rating_rows.put_contexts(store, self.head.ladder, self.generation, self.roster.contexts.among(players))
 
     def _compare(self, store: Store, now: Head, told: str, touched: Ids) -> Effect:
         """The effect on the ratings that are live until this transaction commits.
@@ -523,7 +530,10 @@ def _live_states(store: Store, head: Head, ids: Ids | None = None) -> Roster:
 
 
 def _keeps_ratings(correction: Correction) -> bool:
-    return isinstance(correction.change, SettingsChanged | PlayerRenamed | PlayerErased)
+    change = correction.change
+    if isinstance(change, SettingsChanged):
+        return "context" not in change.changes
+    return isinstance(change, PlayerRenamed | PlayerErased)
 
 
 def _parts(roster: Roster) -> Iterator[Roster]:

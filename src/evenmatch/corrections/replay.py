@@ -183,12 +183,12 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 
     Raises DamageError if the checkpoint is damaged.
     """
-    checkpoint = rating_rows.read_last_checkpoint(store, head, since)
+    checkpoint, in_context = rating_rows.read_last_checkpoint(store, head, since), bool(plan.context_columns)
     if checkpoint is None:
-        return Roster.empty(plan.rules_at(1))
+        return Roster.empty(plan.rules_at(1), in_context=in_context)
     position, time, states = checkpoint
     try:
-        return Roster.unpack(states, plan.rules_at(since), position, time)
+        return Roster.unpack(states, plan.rules_at(since), position, time, in_context=in_context)
     except (zlib.error, ValueError) as error:
         damage = f"the checkpoint of ladder {head.name!r} at position {position} is damaged ({error})"
         raise DamageError(f"{damage}; `evenmatch rebuild --whole` rebuilds all ratings without it") from error

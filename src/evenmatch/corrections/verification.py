@@ -241,7 +241,8 @@ def _verify(database: Database, ladder: str, progress: Progress | None, kept: La
         differences = _compare_corrections(head, whole)
         planned = whole.upto if is_repairable(head, whole.systems) else head.planned
         plan = whole if planned == whole.upto else plan_of(event for event in listed if event.position <= planned)
-        roster, lines = Roster.empty(plan.rules_at(1)), LineCheck(store, head, plan)
+        lines = LineCheck(store, head, plan)
+        roster = Roster.empty(plan.rules_at(1), in_context=bool(plan.context_columns))
         matches, slots = 0, np.zeros(3, np.int64)
         for stop in [*rating_rows.read_checkpoint_positions(store, head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
@@ -300,13 +301,14 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
     same = same and bool(same_bits(stored.records, roster.records).all())
     same = same and bool(same_bits(stored.tally, roster.tally).all())
     same = same and stored.ladders.tobytes() == roster.ladders.tobytes()
+    same = same and stored.knows_the_same(roster)
     return [] if same else [difference]
 
 
 def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> tuple[list[str], list[str]]:
     """Differences of players' states, and damage: signs that the states include events missing from the ledger."""
     try:
-        live = rating_rows.read_roster(store, head, plan.last_rules)
+        live = rating_rows.read_whole_roster(store, head, plan)
     except DamageError as error:
         return [str(error)], []
     damage = _later_states(live, roster)
@@ -323,6 +325,8 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> tup
         differences.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
     if live.ladders.tobytes() != roster.ladders.tobytes():
         differences.append("what was learned about the ladder is not what a replay gives")
+    if not live.knows_the_same(roster):
+        differences.append("what was learned by context columns is not what a replay gives")
     if live.sample.pack() != roster.sample.pack():
         differences.append("the sample of ratings is not what a replay gives")
     return differences, damage

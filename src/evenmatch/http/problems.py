@@ -71,6 +71,7 @@ NAMED_INSIDE = {
     "preset",
     "parameter",
     "setting",
+    "context column",
     "policy",
     "option",
     "scope",

@@ -26,6 +26,7 @@ from evenmatch.http.problems import problem_of
 from evenmatch.http.request_bodies import refused
 from evenmatch.http.site import Site
 from evenmatch.match import Appearance, Match, Team, places_by_score
+from evenmatch.match_context import TAKEN
 from evenmatch.players.explanations import shown_numbers
 from evenmatch.recording.receipts import MatchReceipt, RatedBlock
 from evenmatch.recording.report_batch import ReportBatch
@@ -92,7 +93,7 @@ def match_of(ladder: str, report: MatchReport, time: int) -> Match:
         Team(tuple(Appearance(**msgspec.structs.asdict(entry)) for entry in team.players), team.place, team.score)
         for team in report.teams
     )
-    return Match(report.id, EPOCH + timedelta(microseconds=time), teams, ladder, report.duration)
+    return Match(report.id, EPOCH + timedelta(microseconds=time), teams, ladder, report.duration, report.context)
 
 
 def times_of(matches: Sequence[MatchReport], *place: str) -> list[int]:
@@ -119,7 +120,11 @@ def _columns(matches: Sequence[MatchReport], times: list[int]) -> ReportBatch | 
     """Return the matches as columns if all are certainly valid; None leaves it to `Match` to find the fault."""
     places = [_places(match) for match in matches]
     is_valid = all(map(is_plausible, times)) and not any(
-        len(places[index]) < len(match.teams) or _has_duplicates(match) for index, match in enumerate(matches)
+        len(places[index]) < len(match.teams)
+        or _has_duplicates(match)
+        or match.context.keys() & TAKEN
+        or not all(map(str.isprintable, match.context.values()))
+        for index, match in enumerate(matches)
     )
     return ReportBatch.of_fields(matches, times, places, [match.rated for match in matches]) if is_valid else None
 

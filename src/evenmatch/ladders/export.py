@@ -25,6 +25,7 @@ from evenmatch.ledger.event_rows import END_OF_LIST, ListKey, Scope
 from evenmatch.ledger.events import body_of
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Row, Store
+from evenmatch.match_context import read_context
 from evenmatch.systems.system import System
 from evenmatch.tables.files import form_of, texts, write_parts
 from evenmatch.tables.source import Source
@@ -94,10 +95,14 @@ def _matches(
         source=Source(f"ladder {head.name!r}"),
     )
     tidy = table.take(chosen).to_arrow()
+    match = pa.array(np.repeat(np.arange(len(chosen)), np.diff(table.history.match_slots)[chosen]))
     times = pa.array(ended).cast(MICROSECONDS)
-    sizes = np.diff(table.history.match_slots)[chosen]
-    index = tidy.column_names.index("played_at")
-    return tidy.set_column(index, "played_at", times.take(pa.array(np.repeat(np.arange(len(chosen)), sizes))))
+    tidy = tidy.set_column(tidy.column_names.index("played_at"), "played_at", times.take(match))
+    contexts = [read_context(block.context[index]) for index in chosen.tolist()]
+    for name in dict.fromkeys(name for context in contexts for name in context):
+        values = pa.array([context.get(name) for context in contexts], TEXT)
+        tidy = tidy.append_column(name, values.take(match))
+    return tidy
 
 
 def _labels(block: Block, stored: list[str | None]) -> list[str]:
@@ -255,6 +260,8 @@ def _rows_at(
                 "quit": bool(block.columns.quit[slot]),
                 "rated": bool(lines.get(position, (b"", 0))[0]),
             }
+            if block.context[match] is not None:
+                row["context"] = read_context(block.context[match])
             if row["rated"]:
                 line = read_lines(system, lines[position][0])[slot - starts[match]]
                 (factors,) = system.name_factors(line["factors"].reshape(1))

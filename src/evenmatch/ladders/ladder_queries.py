@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,13 @@ from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.event_rows import END_OF_LIST, ListKey
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import fold
+from evenmatch.match_context import NO_CONTEXT, Context
 from evenmatch.operations.service import Service
 from evenmatch.operations.transactions import Transacting
 from evenmatch.players import matches as matches_rows
 from evenmatch.players import players as players_rows
 from evenmatch.players.career import Career, career
+from evenmatch.players.context_skills import ContextSkill, context_skills
 from evenmatch.players.explanations import known
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineUpOdds, StakesQuery, prospects
@@ -73,6 +76,8 @@ class Profile(NamedTuple):
     banned       true: they are not listed and cannot queue;  banned_until  null: for good, or not banned
     last_played  null: no match
     inactivity   null: inactivity costs the player nothing
+    context      where the player is better or worse than the rating says, by context column, such as by map; the best
+                 value first, each with at least ten matches; empty: not known, or not shown
     """
 
     player: str
@@ -83,6 +88,7 @@ class Profile(NamedTuple):
     banned_until: Time | None
     last_played: Time | None
     inactivity: InactivityNotice | None
+    context: Mapping[str, list[ContextSkill]] = MappingProxyType({})
 
 
 class PlayerLadders(NamedTuple):
@@ -210,7 +216,8 @@ class LadderQueries(Transacting):
         """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
         whole, now = self._whole_view(ladder), self.clock()
         with self._read(ladder) as (store, head):
-            rules = event_rows.read_plan(store, head, head.planned).last_rules
+            plan = event_rows.read_plan(store, head, head.planned)
+            rules = plan.last_rules
             ids = player_rows.ids_of(store, [name])
             roster = rating_rows.read_roster(store, head, rules, np.array(list(ids.values()), np.int64))
             player = ids[name] if len(roster.ids) else players_rows.find(store, head, name)
@@ -223,15 +230,17 @@ class LadderQueries(Transacting):
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             present = player_rows.names_of(store, [player])[player]
             ban = event_rows.read_plan(store, head, head.corrected).banned(now).get(player)
+            is_shown = standing is not None and standing.rating is not None
             return Profile(
                 present,
                 player_rows.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
-                state if standing is not None and standing.rating is not None else {},
+                state if is_shown else {},
                 ban is not None,
                 None if ban is None else ban.until,
                 played,
                 inactivity_notice(store, head, whole, player, now),
+                context_skills(store, head, plan, player) if is_shown else {},
             )
 
     def check_known(self, ladder: str, name: str) -> None:
@@ -425,7 +434,13 @@ class LadderQueries(Transacting):
                 stored_queues.find(stored_queues.read(store, head.ladder), queue)
             return audited
 
-    def prospects(self, ladder: str, teams: Sequence[Sequence[str]], query: StakesQuery | None = None) -> LineUpOdds:
+    def prospects(
+        self,
+        ladder: str,
+        teams: Sequence[Sequence[str]],
+        query: StakesQuery | None = None,
+        context: Context = NO_CONTEXT,
+    ) -> LineUpOdds:
         """The odds of a line-up as of now, and its stakes if they are asked for; see players.odds.prospects.
 
         Raises ForbiddenError if ratings are hidden.
@@ -434,7 +449,7 @@ class LadderQueries(Transacting):
             self._visibility(head).check("odds", ladder)
             limits = self.service.match_limits.on(ladder, Settings.read(head.settings))
             limits.check("the line-up", len(teams), sum(map(len, teams)))
-            return prospects(store, head, self.clock(), teams, query)
+            return prospects(store, head, self.clock(), teams, query, context)
 
     def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
         """The matches at these positions, latest first, as the caller may see them."""

@@ -172,11 +172,19 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
 
 
 def change_settings(store: Store, head: Head, changes: Mapping[str, object], event_id: str, now: int) -> Settings:
-    """Change settings of a ladder and return all of them; ratings do not change."""
+    """Change settings of a ladder and return all of them.
+
+    Other context columns make a rebuild due if the ladder's system uses them; other settings change no rating.
+    """
     before = Settings.read(head.settings)
     settings = before.changed(changes)
     requested = {name: value for name, value in settings.plain().items() if name in changes}
-    if correct(store, head, SettingsChanged(settings.plain(), requested), event_id, now) is None:  # already applied
+    since = None
+    if settings.context != before.context:
+        used = event_rows.read_plan(store, head, head.corrected).last_rules.system.offset is not None
+        since = 1 if used else None
+    change = SettingsChanged(settings.plain(), requested)
+    if correct(store, head, change, event_id, now, since=since) is None:  # already applied
         return before
     ladder_rows.set_settings(store, head.ladder, settings.write())
     if settings.standings.divisions != before.standings.divisions:  # the recorded divisions no longer apply

@@ -82,11 +82,13 @@ def open_season(
     position = correct(store, head, SeasonOpened(new_title, number, factor, digest), event_id, now)
     assert position is not None
     plan = event_rows.read_plan(store, head, position)
-    roster = rating_rows.read_roster(store, head, plan.last_rules)
+    roster = rating_rows.read_whole_roster(store, head, plan)
     finish(roster, plan, position)
     rating_rows.put_states(store, head.ladder, head.generation, roster)
     rating_rows.set_sample(store, head.ladder, head.generation, roster.sample.pack())
     rating_rows.put_checkpoint(store, head.ladder, head.generation, roster)
+    if not factor:
+        rating_rows.forget_players(store, head.ladder, head.generation)
     if factor != 1:
         ladder_rows.delete_divisions(store, head.ladder)
         ladder_rows.set_divided_at(store, head.ladder, now)

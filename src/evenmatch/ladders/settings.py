@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from evenmatch.accounts.access import Caller
 from evenmatch.errors import BadParameterError, ConflictError, DamageError, EvenmatchError, UnknownNameError
-from evenmatch.options import Checked, Option, check_colour, choice, flag, number, options_of, text, whole
+from evenmatch.match_context import COLUMN, MOST, TAKEN
+from evenmatch.options import Checked, Option, check_colour, choice, flag, name_list, number, options_of, text, whole
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import LARGEST_COUNT, RATING, StandingsRules
 
@@ -18,7 +19,7 @@ RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """The settings of a ladder; changing one changes no rating. Raises BadParameterError for invalid values.
+    """The settings of a ladder; only `context` changes ratings. Raises BadParameterError for invalid values.
 
     standings  placement matches, active window, divisions, inactivity
     """
@@ -75,11 +76,21 @@ class Settings(Checked):
         "lists them for operators, refuse rejects them. Without the extra lookalikes, only names that differ in case, "
         "width or invisible characters look alike.",
     )
+    context: tuple[str, ...] = name_list(
+        MOST,
+        COLUMN,
+        "Context columns: what a match is played on, such as map,mode. The system even learns from them how players "
+        "differ from map to map; other systems ignore them. A change rates all matches again.",
+    )
     colour: str = text("", "Accent colour of the ladder's pages, such as #2a7de1; empty: that of the site.")
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "context", tuple(self.context))
+        taken = TAKEN.intersection(self.context)
+        if taken:
+            raise BadParameterError(f"context={min(taken)}: this name has a meaning of its own; expected another")
         object.__setattr__(self, "rating_decay", float(self.rating_decay))
         object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
         if self.colour:
@@ -87,12 +98,12 @@ class Settings(Checked):
                 check_colour(self.colour)
             except ValueError as error:
                 raise BadParameterError(f"colour: {error}") from None
-        names = [division.name for division in self.standings.divisions]
-        if self.rating_stop == "none" and "none" not in names:
+        divisions = [division.name for division in self.standings.divisions]
+        if self.rating_stop == "none" and "none" not in divisions:
             object.__setattr__(self, "rating_stop", "")
-        if self.rating_stop and self.rating_stop not in names:
+        if self.rating_stop and self.rating_stop not in divisions:
             raise BadParameterError(
-                f"rating_stop={self.rating_stop!r}: expected the name of a division, or none: {', '.join(names)}"
+                f"rating_stop={self.rating_stop!r}: expected the name of a division, or none: {', '.join(divisions)}"
             )
         if self.standings.inactivity == RATING and not self.rating_decay:
             raise BadParameterError("rating_decay=0: expected more than 0 points per week with inactivity=rating")
@@ -119,7 +130,8 @@ class Settings(Checked):
     def plain(self) -> dict[str, object]:
         """All settings as JSON values."""
         data = {name: getattr(self.standings if name in _STANDINGS else self, name) for name in SETTINGS}
-        return data | {"divisions": [list(division) for division in self.standings.divisions]}
+        divisions = [list(division) for division in self.standings.divisions]
+        return data | {"divisions": divisions, "context": list(self.context)}
 
     def write(self) -> str:
         """The JSON text that is stored in the ladder's row."""

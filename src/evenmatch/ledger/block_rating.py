@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ from evenmatch.standings.activity import NEVER
 from evenmatch.standings.placement import RatingSample
 from evenmatch.systems import loop
 from evenmatch.systems.fingerprint import fingerprint
+from evenmatch.systems.ladder_records import join_records
 from evenmatch.systems.system import Records, Rules, System
 
 
@@ -37,6 +38,7 @@ class Block:
     rated      bool (M,)      True if the report requested a rated match
     counts_at  int64 (M,)     ascending: a match's own position, or for an inserted one the position before which it
                counts
+    context    text (M,), see match_context.write_context
     """
 
     positions: Ids
@@ -45,6 +47,7 @@ class Block:
     ids: Ids
     rated: Flags
     counts_at: Ids
+    context: Sequence[str | None]
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -229,7 +232,13 @@ def _rate(
     sent = part.columns.keep
     keep = sent & ~refunds(plan, block)[slots]
     history = History(part.columns._replace(time=time, player=rows.astype(np.int32), keep=keep))
-    result = loop.replay(rules, history, roster.records, roster.ladders, journal=True)
+    contexts = roster.contexts
+    ladders, offsets = roster.ladders, None
+    if contexts is not None:
+        texts = [block.context[index] for index in chosen.tolist()]
+        history = contexts.placed(history, plan.context_columns, texts, ids, rules)
+        ladders, offsets = join_records(ladders, contexts.values), contexts.offsets
+    result = loop.replay(rules, history, roster.records, ladders, offsets, journal=True)
     check_range(
         rules,
         history,
@@ -238,7 +247,9 @@ def _rate(
         lambda row: player(int(roster.ids[row])),
         lambda index: match(int(block.positions[chosen[index]])),
     )
-    roster.records, roster.ladders = result.state, result.ladders
+    roster.records, roster.ladders = result.state, result.ladders[:2]
+    if contexts is not None:
+        contexts.values, contexts.offsets = result.ladders[2:], result.offsets
     assert result.journal is not None
     roster.count(history.columns, rows, sent, result.journal)
     roster.time = int(time[-1])

@@ -136,21 +136,26 @@ def _offsets(sizes: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 def digests(
-    packed: PackedMatches, names: Sequence[str], slot_start: NDArray[np.integer], rated: Sequence[bool]
+    packed: PackedMatches,
+    names: Sequence[str],
+    slot_start: NDArray[np.integer],
+    rated: Sequence[bool],
+    context: Sequence[str | None],
 ) -> list[bytes]:
     """Content digests of matches, 16 bytes each, over everything reported, including the names as reported.
 
     names  of every slot;  slot_start  (M+1,) of each match
     """
+    told = ["" if text is None else f"\0\0{text}" for text in context]  # no name is empty or contains NUL
     head = np.empty((len(rated), 3))
     head[:, 1] = [np.nan if value is None else value for value in packed.duration]
     head[:, 2] = rated
     head.view(np.int64)[:, 0] = packed.played_at
     heads = cut(head.tobytes(), np.arange(len(rated) + 1) * 24)
-    parts = zip(heads, packed.teams, packed.slots, pairwise(slot_start.tolist()), strict=True)
+    parts = zip(heads, packed.teams, packed.slots, pairwise(slot_start.tolist()), told, strict=True)
     return [
-        hashlib.blake2b(b"".join(content) + "\0".join(names[first:last]).encode(), digest_size=16).digest()
-        for *content, (first, last) in parts
+        hashlib.blake2b(b"".join(content) + ("\0".join(names[first:last]) + text).encode(), digest_size=16).digest()
+        for *content, (first, last), text in parts
     ]
 
 

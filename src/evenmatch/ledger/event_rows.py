@@ -34,7 +34,7 @@ from evenmatch.ledger.store import Head, Row, Statement, Store, Values
 from evenmatch.systems.system import Rules
 
 BATCH = 20_000  # events read at a time
-_CONTENT = "position, played_at, duration, teams, players, slots, rated, counts_before"
+_CONTENT = "position, played_at, duration, teams, players, slots, rated, context, counts_before"
 _WIDTH = len(_CONTENT.split(","))
 _COUNTS_BEFORE = _WIDTH - 1
 _MATCH = f"SELECT {_CONTENT}, id, generation, told, labels FROM event"
@@ -214,12 +214,12 @@ def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Bl
 
 def _block(subject: str, columns: Sequence[Row]) -> Block:
     """Create a block from the columns of _CONTENT. Raises DamageError that names the ladder `subject`."""
-    position, played_at, duration, teams, players, slots, rated, counts_before = columns
+    position, played_at, duration, teams, players, slots, rated, context, counts_before = columns
     counts_at = [own if before is None else before for own, before in zip(position, counts_before, strict=True)]
     try:
         reported, unpacked, ids = unpack(played_at, duration, teams, players, slots)
         positions, order = np.array(position, np.int64), np.array(counts_at, np.int64)
-        return Block(positions, reported, unpacked, ids, np.array(rated, np.bool_), order)
+        return Block(positions, reported, unpacked, ids, np.array(rated, np.bool_), order, context)
     except (TypeError, ValueError) as error:
         message = f"a match of {subject} at one of the positions {position[0]} to {position[-1]} is damaged ({error})"
         raise DamageError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
@@ -314,8 +314,8 @@ def player_counts(store: Store, ladder: int, positions: Sequence[int]) -> dict[i
 def insert_matches(store: Store, ladder: int, columns: Mapping[str, Values], recorded_at: int, generation: int) -> None:
     """Insert matches of one generation that are recorded at the same time.
 
-    columns  position, id, digest, played_at, counted_at, counts_before, duration, rated, teams, players, slots, labels,
-             told and seal
+    columns  position, id, digest, played_at, counted_at, counts_before, duration, rated, teams, players, slots,
+             context, labels, told and seal
     """
     same = {"ladder": ladder, "kind": Kind.MATCH.value, "recorded_at": recorded_at, "generation": generation}
     store.insert_columns(schema.event, same, columns)
@@ -475,6 +475,18 @@ def read_match_list_of_player(
     sql = f"SELECT played_at, position FROM appearance WHERE ladder = ? AND player = ? AND {times}"
     rows = store.all(f"{sql} ORDER BY played_at DESC, position DESC LIMIT ?", ladder, player, *values, limit)
     return [ListKey(*row) for row in rows]
+
+
+def count_contexts(store: Store, head: Head, players: Sequence[int]) -> list[tuple[str, int]]:
+    """(context, number) of these players' rated matches, without those that have no context."""
+    sql = (
+        "SELECT e.context, COUNT(*) FROM appearance a "
+        "JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "LEFT JOIN journal j ON j.ladder = a.ladder AND j.generation = ? AND j.position = a.position "
+        "WHERE a.ladder = ? AND e.context IS NOT NULL AND LENGTH(COALESCE(j.lines, e.told)) > 0 "
+        "AND a.player IN ({}) GROUP BY e.context"
+    )
+    return [(row[0], row[1]) for row in store.among(sql, (head.generation, head.ladder), players)]
 
 
 def read_team_labels(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str | None]:

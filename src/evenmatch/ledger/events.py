@@ -356,6 +356,7 @@ class Event(NamedTuple):
     teams: bytes | None
     players: bytes | None
     slots: bytes | None
+    context: str | None
     digest: bytes
     seal: bytes | None
     body: str | None
@@ -379,13 +380,13 @@ class Event(NamedTuple):
         if self.body is not None:
             return None
         times = (self.recorded_at, self.played_at, self.counted_at, self.counts_before)
-        content = (self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
+        content = (self.duration, self.rated, self.teams, self.players, self.slots, self.digest, self.context)
         receipt = {"generation": self.generation, "told": self.told}
         return match_seal(previous, self.position, self.id, *times, *content, **receipt)  # type: ignore[arg-type]
 
     def _correction_seal(self, previous: bytes) -> bytes | None:  # which leaves out the reason, unlike the digest
         times = (self.played_at, self.counted_at, self.counts_before)
-        of_matches = (*times, self.duration, self.rated, self.teams, self.generation, self.told)
+        of_matches = (*times, self.duration, self.rated, self.teams, self.context, self.generation, self.told)
         if any(value is not None for value in of_matches) or b"" in (self.players, self.slots):
             return None
         body = str(self.body)

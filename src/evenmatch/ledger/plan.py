@@ -25,8 +25,10 @@ from evenmatch.ledger.events import (
     RatingsStarted,
     RulesChanged,
     SeasonOpened,
+    SettingsChanged,
     damaged,
 )
+from evenmatch.match_context import read_declared
 from evenmatch.systems.system import Rules, System
 
 Counting = Literal["all", "season", "reset"]
@@ -45,6 +47,7 @@ class Plan:
     merged  the player id that a merged id belongs to now
     systems  the name of the system in force after each correction, by position
     files   systems that come from a file, by its path
+    context  the context columns that the ladder declares
     """
 
     upto: int
@@ -55,6 +58,7 @@ class Plan:
     merged: Mapping[int, int] = field(default_factory=dict)
     systems: Mapping[int, str] = field(default_factory=dict)
     files: Mapping[str, System] = field(default_factory=dict)
+    context: tuple[str, ...] = ()
 
     def is_current(self) -> bool:
         """True if the files of its systems are unchanged. Raises UsageError if one is missing."""
@@ -64,6 +68,11 @@ class Plan:
     def last_rules(self) -> Rules:
         """The rules for the next match."""
         return self.rules[-1][1]
+
+    @property
+    def context_columns(self) -> tuple[str, ...]:
+        """The context columns by which the ladder is rated; empty for systems that do not use them."""
+        return () if self.last_rules.system.offset is None else self.context
 
     def rules_at(self, position: int) -> Rules:
         """The rules for the event at this position."""
@@ -149,6 +158,7 @@ class _Draft:
     merged: dict[int, int] = field(default_factory=dict)
     systems: dict[int, str] = field(default_factory=dict)
     files: dict[str, System] = field(default_factory=dict)
+    context: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, plan: Plan) -> _Draft:
@@ -162,11 +172,14 @@ class _Draft:
             dict(plan.merged),
             dict(plan.systems),
             dict(plan.files),
+            plan.context,
         )
 
     def add(self, correction: Correction) -> None:
         position, change = correction.position, correction.change
         self.upto = position
+        if isinstance(change, RulesChanged | SettingsChanged):
+            self.context = read_declared(change.settings.get("context", ()))
         match change:
             case RulesChanged():
                 rules = read_rules(change.system, change.preset, change.parameters)
@@ -190,7 +203,7 @@ class _Draft:
 
     def plan(self) -> Plan:
         rules, turns, void = tuple(self.rules), tuple(self.turns), frozenset(self.void)
-        return Plan(self.upto, rules, turns, void, self.bans, self.merged, self.systems, self.files)
+        return Plan(self.upto, rules, turns, void, self.bans, self.merged, self.systems, self.files, self.context)
 
 
 def read_rules(system: str, preset: str | None, parameters: Body) -> Rules:

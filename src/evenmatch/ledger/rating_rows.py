@@ -1,11 +1,12 @@
-"""Rows of the tables `generation`, `checkpoint`, `journal` and `state`: a ladder's ratings, derived from its events.
+"""Rows of the tables of a ladder's ratings, which are derived from its events.
 
-A rebuild writes a new generation beside the live one.
+These are `generation`, `checkpoint`, `journal`, `state`, `context_value` and `player_offset`. A rebuild writes a new
+generation beside the live one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.contexts import Contexts, Value
+from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import TALLY, Roster, unpack_ladders
 from evenmatch.ledger.store import Head, Row, Store, Values
 from evenmatch.standings.placement import RatingSample
@@ -254,6 +257,65 @@ def put_states(store: Store, ladder: int, generation: int, roster: Roster, *, ne
     store.insert_columns(schema.state, {"ladder": ladder, "generation": generation}, columns, replacing=not new)
 
 
+def read_whole_roster(store: Store, head: Head, plan: Plan) -> Roster:
+    """The roster of the current generation: all players, and all that its context columns have taught."""
+    roster = read_roster(store, head, plan.last_rules)
+    if plan.context_columns:
+        roster.contexts = read_contexts(store, head, plan.last_rules)
+    return roster
+
+
+def read_contexts(
+    store: Store, head: Head, rules: Rules, players: Ids | None = None, wanted: Collection[Value] | None = None
+) -> Contexts:
+    """What the current generation has learned: about all players or these, under all values or these.
+
+    Raises DamageError if a record does not fit the system.
+    """
+    own = (head.ladder, head.generation)
+    of_values = "SELECT context, value, record FROM context_value WHERE ladder = ? AND generation = ?"
+    of_players = "SELECT player, context, value, record FROM player_offset WHERE ladder = ? AND generation = ?"
+    if wanted is None:
+        values = store.all(of_values, *own)
+    else:
+        values = store.among(f"{of_values} AND value IN ({{}})", own, sorted({value for _, value in wanted}))
+        values = [row for row in values if (row[0], row[1]) in wanted]
+    if players is None:
+        offsets = store.all(of_players, *own)
+    else:
+        offsets = store.among(f"{of_players} AND player IN ({{}})", own, players.tolist())
+    if wanted is not None:
+        offsets = [row for row in offsets if (row[1], row[2]) in wanted]
+    try:
+        return Contexts.of(values, offsets, rules)
+    except ValueError as error:
+        message = f"what ladder {head.name!r} has learned about context values is damaged ({error})"
+        raise DamageError(f"{message}; `evenmatch rebuild --whole` recomputes it") from error
+
+
+def put_contexts(store: Store, ladder: int, generation: int, contexts: Contexts) -> None:
+    """Insert or replace these records."""
+    names = list(contexts.rows)
+    same = {"ladder": ladder, "generation": generation}
+    if names:
+        columns: dict[str, Values] = {
+            "context": [column for column, _ in names],
+            "value": [value for _, value in names],
+            "record": np.ascontiguousarray(contexts.values).view(f"V{contexts.values.dtype.itemsize}"),
+        }
+        store.insert_columns(schema.context_value, same, columns, replacing=True)
+    if len(contexts.pairs):
+        player, context, value = zip(*contexts.named_pairs(), strict=True)
+        record = np.ascontiguousarray(contexts.offsets).view(f"V{contexts.offsets.dtype.itemsize}")
+        pairs: dict[str, Values] = {"player": list(player), "context": list(context), "value": list(value)}
+        store.insert_columns(schema.player_offset, same, pairs | {"record": record}, replacing=True)
+
+
+def forget_players(store: Store, ladder: int, generation: int) -> None:
+    """Delete what a generation knows about players under context values."""
+    store.run("DELETE FROM player_offset WHERE ladder = ? AND generation = ?", ladder, generation)
+
+
 def count_states(store: Store, head: Head) -> int:
     """The number of players with a state in the current generation."""
     sql = "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?"
@@ -333,6 +395,8 @@ _DELETIONS = (  # table, column that orders the rows of a generation, statement
     ("journal", "position", "DELETE FROM journal"),
     ("state", "player", "DELETE FROM state"),
     ("checkpoint", "position", "DELETE FROM checkpoint"),
+    ("player_offset", "player", "DELETE FROM player_offset"),
+    ("context_value", "value", "DELETE FROM context_value"),
 )
 
 
@@ -343,7 +407,7 @@ def delete_some_rows(store: Store, ladder: int, generation: int, limit: int, *, 
     """
     which = _selected(earlier=earlier)
     for table, key, delete in _DELETIONS:
-        end: int | None = store.all(
+        end: int | str | None = store.all(
             f"SELECT MAX({key}) FROM (SELECT {key} FROM {table} WHERE ladder = ? "
             f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS part",
             *(ladder, generation, limit),

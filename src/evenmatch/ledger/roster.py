@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Flags, Floats, team_results
 from evenmatch.ledger.codec import ID, Ids, same_bits
+from evenmatch.ledger.contexts import Contexts
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.placement import UNKNOWN, RatingSample, follow
 from evenmatch.systems.ladder_records import copy_records, join_records
@@ -45,6 +46,7 @@ class Roster:
     ladders   what the system has learned about the ladder: the records of its pool and its own
     time      effective time of the last rated match; None before the first
     sample    of the ratings of the season's players
+    contexts  what context columns have taught; None: the ladder is rated without them
     others    reads the ratings of this season's players who are not in the roster; None: there are none
     """
 
@@ -56,11 +58,13 @@ class Roster:
     time: int | None = None
     sample: RatingSample = field(default_factory=RatingSample.none)
     others: Callable[[], Floats] | None = None
+    contexts: Contexts | None = None
 
     @classmethod
-    def empty(cls, rules: Rules) -> Roster:
-        """Create a roster without players."""
-        return cls(np.empty(0, np.int64), rules.newcomers(0), _blank(0), rules.ladders())
+    def empty(cls, rules: Rules, *, in_context: bool = False) -> Roster:
+        """Create a roster without players. in_context: context columns are in use."""
+        contexts = Contexts.empty(rules) if in_context else None
+        return cls(np.empty(0, np.int64), rules.newcomers(0), _blank(0), rules.ladders(), contexts=contexts)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -97,6 +101,10 @@ class Roster:
         ratings = own if self.others is None else np.concatenate((own, self.others()))
         self.sample = self.sample.taken(position, ratings)
 
+    def knows_the_same(self, other: Roster) -> bool:
+        """True if context columns have taught both the same, bit for bit."""
+        return self.contexts is None or (other.contexts is not None and self.contexts.equals(other.contexts))
+
     def count(self, c: Columns, rows: NDArray[np.int64], counted: Flags, journal: Journal) -> None:
         """Add the counted slots to the tallies; `rows` has the row of each slot's player."""
         slot_match = np.repeat(np.arange(len(c.time)), np.diff(c.slot_start[c.team_start]))
@@ -122,7 +130,7 @@ class Roster:
 
         The mean is over the displayed ratings of the players of the season that ends. Players without a match in it
         move too; players who never played and had no starting rating do not. Placement restarts. What was learned
-        about the ladder is kept.
+        about the ladder is kept; what was learned about players under context values, unless all become newcomers.
         """
         played = self.tally["matches"] > 0
         own = (self.tally["last_played"] != NEVER) | ~same_bits(self.records, rules.newcomers(len(self)))
@@ -133,19 +141,30 @@ class Roster:
             mean = math.fsum(among.tolist()) / len(among)  # independent of the order of the players
             records[own] = rules.starting(mean + factor * (rating[own] - mean))
         self.records = records
+        if not factor and self.contexts is not None:
+            self.contexts.forget_players()
         for name in ("matches", "won", "drew", "completed", *MOVES):
             self.tally[name] = _BLANK[name]
 
     def pack(self) -> bytes:
         """Serialize the roster for a checkpoint."""
         sample = self.sample.pack()
-        parts = (np.array(len(sample), ID), sample, self.ladders, self.ids.astype(ID), self.tally, self.records)
+        contexts = b"" if self.contexts is None else self.contexts.pack()
+        arrays = (self.ladders, self.ids.astype(ID), self.tally, self.records)
+        parts = (contexts, np.array(len(sample), ID), sample, *arrays)
         return zlib.compress(b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts), 1)
 
     @classmethod
-    def unpack(cls, packed: bytes, rules: Rules, position: int, time: int | None) -> Roster:
-        """Restore a roster from `pack`. Raises zlib.error or ValueError for damaged data."""
-        whole = zlib.decompress(packed)
+    def unpack(
+        cls, packed: bytes, rules: Rules, position: int, time: int | None, *, in_context: bool = False
+    ) -> Roster:
+        """Restore a roster from `pack`. Raises zlib.error or ValueError for damaged data.
+
+        in_context  context columns were in use
+        """
+        whole, contexts = zlib.decompress(packed), None
+        if in_context:
+            contexts, whole = Contexts.unpack(whole, rules)
         if len(whole) < ID.itemsize:
             raise ValueError("the size of the sample is missing")
         start = ID.itemsize + int(np.frombuffer(whole[: ID.itemsize], ID)[0])
@@ -165,6 +184,7 @@ class Roster:
             position,
             time,
             RatingSample.unpack(sample),
+            contexts=contexts,
         )
 
 

@@ -121,8 +121,8 @@ generation = table(
     column("sample", BYTES, empty=True),
     column("learned", BYTES, empty=True),
 )
-# body: the content of a correction, as JSON; teams, players, slots, labels: a match; told: the journal lines first
-# returned for it, of `generation`; seal: checksum of the event and the seal before it, see seals.py.
+# body: the content of a correction, as JSON; teams, players, slots, context, labels: a match; told: the journal lines
+# first returned for it, of `generation`; seal: checksum of the event and the seal before it, see seals.py.
 # counted_at: when a match that was reported late counts as having ended; NULL: at played_at.
 # counts_before: the position before which an inserted match counts; NULL: the match counts at its own position.
 event = table(
@@ -141,6 +141,7 @@ event = table(
     column("teams", BYTES, empty=True),
     column("players", BYTES, empty=True),
     column("slots", BYTES, empty=True),
+    column("context", TEXT, empty=True),
     column("labels", TEXT, empty=True),
     column("body", TEXT, empty=True),
     column("generation", empty=True),
@@ -174,6 +175,27 @@ state = table(
     column("record", BYTES),
     column("recent_change", REAL),
     column("expected_move", REAL),
+    clustered=True,
+    parted=True,
+)
+# What is known about a value of a context column of the ladder, and about a player under it.
+context_value = table(
+    "context_value",
+    key("ladder"),
+    key("generation"),
+    key("context", TEXT),
+    key("value", TEXT),
+    column("record", BYTES),
+    clustered=True,
+)
+player_offset = table(
+    "player_offset",
+    key("ladder"),
+    key("generation"),
+    key("player"),
+    key("context", TEXT),
+    key("value", TEXT),
+    column("record", BYTES),
     clustered=True,
     parted=True,
 )

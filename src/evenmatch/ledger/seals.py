@@ -37,6 +37,7 @@ def match_seal(
     players: bytes,
     slots: bytes,
     digest: bytes,
+    context: str | None,
     *,
     generation: int,
     told: bytes,
@@ -60,7 +61,7 @@ def match_seal(
         generation,
         len(told),
     )
-    whole = b"".join((head, told, name, teams, players, slots, digest))
+    whole = b"".join((head, told, name, teams, players, slots, digest, (context or "").encode()))
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 

@@ -12,6 +12,7 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.live.live_sql import LiveMatchRow, MatchSlot
 from evenmatch.match import Appearance, Match, Team
+from evenmatch.match_context import MOST, Context
 from evenmatch.recording.ledger_append import AHEAD
 from evenmatch.times import EPOCH, iso_time
 
@@ -57,6 +58,7 @@ class Ending:
     players   by name; players who are left out have no individual result
     ended_at  None: now
     duration  seconds; None: from the start to the end
+    context   see match.Match; the map that a queue chose is added, unless it has one
     """
 
     teams: Sequence[TeamEnd]
@@ -64,11 +66,13 @@ class Ending:
     ended_at: int | None = None
     duration: float | None = None
     rated: bool = True
+    context: Context = field(default_factory=dict)
 
     def fingerprint(self) -> str:
         """A text that identifies this ending, to recognize retries."""
         players = sorted((name, *end) for name, end in self.players.items())
-        return json.dumps([list(self.teams), players, self.ended_at, self.duration, self.rated], ensure_ascii=False)
+        told = [list(self.teams), players, self.ended_at, self.duration, self.rated]
+        return json.dumps([*told, self.context] if self.context else told, ensure_ascii=False)
 
 
 def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
@@ -241,7 +245,10 @@ def match_of(
         teams.append(Team(tuple(players), end.place, end.score))
     duration = (ended_at - match.started_at) / 1e6 if ending.duration is None else ending.duration
     played_at = EPOCH + timedelta(microseconds=ended_at)
-    return Match(match.match_id, played_at, tuple(teams), ladder, duration)
+    context = {**ending.context}
+    if "map" in match.body and len(context) < MOST:
+        context.setdefault("map", match.body["map"])
+    return Match(match.match_id, played_at, tuple(teams), ladder, duration, context)
 
 
 def quitters(match: LiveMatchRow, ended_at: int) -> set[int]:

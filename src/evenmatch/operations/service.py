@@ -100,12 +100,19 @@ class Service(Transacting):
         with self._read(name) as (store, head):
             return ladders.describe(store, head)
 
-    def change_settings(self, ladder: str, changes: Mapping[str, object], event_id: str | None = None) -> Settings:
-        """Change title, placement, divisions and other settings; ratings do not change."""
+    def change_settings(
+        self, ladder: str, changes: Mapping[str, object], event_id: str | None = None, *, rebuild: bool = True
+    ) -> Settings:
+        """Change title, placement, divisions and other settings. Only `context` changes ratings.
+
+        rebuild  False: leave the rebuild that other context columns need for later
+        """
         with self._write(ladder) as (store, head):
             changed = ladders.change_settings(store, head, changes, event_id or _id("settings"), self.clock())
             self.note(store)
         self._boards.forget(ladder)
+        if rebuild and "context" in changes:
+            self.rebuild(ladder)
         return changed
 
     def change_rules(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from evenmatch.ledger.events import MatchVoided, PlayerBanned
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.match import Appearance
+from evenmatch.match_context import Context, read_context
 from evenmatch.players.explanations import Finish, known_number, outcome, standing_of
 from evenmatch.players.headlines import Explanation, explain
 from evenmatch.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
@@ -65,6 +66,7 @@ class MatchProfile:
     reason    why the match is not rated
     explanations  of every player's change, team by team; empty if it is not rated, or they are not shown
     late      where a match that was recorded late counts; null: it was recorded in time
+    context   what it was played on, by column, as reported
     """
 
     match_id: str
@@ -76,6 +78,7 @@ class MatchProfile:
     sides: tuple[TeamProfile, ...]
     explanations: tuple[tuple[Explanation, ...], ...] = ()
     late: str | None = None
+    context: Context = field(default_factory=dict)
 
     def part_of(self, player: str) -> tuple[int, int]:
         """The indices of a player's team and of their part in it. Raises StopIteration if the player is not in it."""
@@ -254,6 +257,7 @@ def _profiles(
                 receipt,
                 translate,
             ),
+            context=read_context(block.context[match]),
         )
 
 

@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import InputError
+from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_texts
+from evenmatch.match_context import NO_CONTEXT, Context
 from evenmatch.online import MatchOdds, check_line_up, odds
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes, Stakes, check_players, stakes
+from evenmatch.systems.forecasts import LineUpContext
 from evenmatch.systems.system import Records, Rules
 
 MOST_WORK = 2**23  # chosen players times the square of all players: about a second with the slowest system
@@ -115,12 +117,19 @@ class LineUpOdds(NamedTuple):
 
 
 def prospects(
-    store: Store, head: Head, now: int, teams: Sequence[Sequence[str]], query: StakesQuery | None = None
+    store: Store,
+    head: Head,
+    now: int,
+    teams: Sequence[Sequence[str]],
+    query: StakesQuery | None = None,
+    context: Context = NO_CONTEXT,
 ) -> LineUpOdds:
     """The odds of a line-up, and the requested stakes, for a match that ends now (microseconds).
 
-    Raises InputError if the ladder's system cannot rate such teams, or a player appears twice; for stakes, also if a
-    player is banned or not in the line-up, or if they would take too long to compute.
+    context  what it is played on; a column that is left out, and a value that no match had, are unknown
+    Raises UnknownNameError for a column that the ladder does not declare, and InputError if the ladder's system cannot
+    rate such teams, or a player appears twice; for stakes, also if a player is banned or not in the line-up, or if they
+    would take too long to compute.
     """
     plan = event_rows.read_plan(store, head, head.planned)
     rules = plan.last_rules
@@ -132,10 +141,35 @@ def prospects(
     shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()
     members = iter(map(LineupMember, names, shown, newcomer))
     listed = tuple(tuple(next(members) for _ in team) for team in teams)
-    ladders = rating_rows.read_ladder_records(head, rules)
+    ladders, known = in_context(store, head, plan, ids, context)
     computed = None
     if query is not None:
         chosen = check_players(names, query.players)
         check_stakes(plan, ids, names, latest, len(chosen))
-        computed = stakes(rules, state, names, sizes, latest, query.assumptions, chosen, ladders)
-    return LineUpOdds(listed, odds(rules, state, sizes, latest, ladders), computed)
+        computed = stakes(rules, state, names, sizes, latest, query.assumptions, chosen, ladders, known)
+    return LineUpOdds(listed, odds(rules, state, sizes, latest, ladders, known), computed)
+
+
+def in_context(
+    store: Store, head: Head, plan: Plan, ids: Sequence[int | None], context: Context
+) -> tuple[Records, LineUpContext | None]:
+    """The records of a ladder and of the values of a context, and what is known about players under them.
+
+    Raises UnknownNameError for a column that the ladder does not declare.
+    """
+    rules = plan.last_rules
+    ladders = rating_rows.read_ladder_records(head, rules)
+    check_declared(plan, context)
+    if not context or not plan.context_columns:
+        return ladders, None
+    players = np.array([-1 if player is None else player for player in ids], np.int64)
+    wanted = {(column, value) for column, value in context.items()}
+    contexts = rating_rows.read_contexts(store, head, rules, players, wanted)
+    return contexts.of_line_up(plan.context_columns, context, players, rules, ladders)
+
+
+def check_declared(plan: Plan, context: Context) -> None:
+    """Raise UnknownNameError for a column that the ladder does not declare."""
+    for column in context:
+        if column not in plan.context:
+            raise UnknownNameError("context column", column, plan.context)

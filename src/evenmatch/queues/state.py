@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +22,14 @@ from evenmatch.errors import InputError
 from evenmatch.history import Floats
 from evenmatch.ledger import event_rows, rating_rows
 from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.contexts import Contexts
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.ladder_rows import last_change
 from evenmatch.ledger.store import Head, Store
 from evenmatch.live import live_sql
 from evenmatch.live.live_sql import LiveMatchRow
-from evenmatch.matchmaking import LineUps, Met, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.match_context import NO_CONTEXT, Context
+from evenmatch.matchmaking import LineUps, Met, OddsFunction, Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.matchmaking.queue import WaitEstimate
 from evenmatch.matchmaking.tickets import starts
 from evenmatch.matchmaking.waiting import remember
@@ -146,16 +149,25 @@ class LadderOdds:
         self._row: dict[int, int] = {}
         self._state: Records = np.empty(0, [])
         self._ladders: Records | None = None
+        self._columns: Sequence[str] = ()
+        self._contexts: tuple[Ids, Contexts] | None = None  # of the players in `_row`
         self._now, self._is_current = 0, False
 
     def begin_tick(self, now: int) -> None:
         """Predict matches as of this time, microseconds. The next prediction reads the ladder's changes."""
         self._now, self._is_current = now, False
 
-    def __call__(self, line_ups: LineUps) -> Floats:
+    def __call__(self, line_ups: LineUps, context: Context = NO_CONTEXT) -> Floats:
         """See matchmaking.OddsFunction. Raises StoreError."""
-        chance = self._chances(line_ups)
+        chance = self._chances(line_ups, context)
         return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
+
+    def in_context(self, context: Context) -> OddsFunction:
+        """The same predictions for matches that are played on this, such as {"map": "dust"}.
+
+        Columns that the ladder does not declare are ignored; values that no match had are unknown.
+        """
+        return partial(self.__call__, context=context)
 
     def expected(self, matches: Sequence[Sequence[Sequence[int]]]) -> list[list[float] | None]:
         """The predicted score of each team, given by the ids of its players. A draw counts half.
@@ -177,7 +189,7 @@ class LadderOdds:
                 scores[index] = None if math.isnan(expected[0]) else expected
         return scores
 
-    def _chances(self, line_ups: LineUps) -> Floats:
+    def _chances(self, line_ups: LineUps, context: Context = NO_CONTEXT) -> Floats:
         """The predicted score of the first team against the second, for each pair of teams; float64 (M, pairs)."""
         players = line_ups.player.tolist()
         rules, state, now = self._states(players)
@@ -185,9 +197,23 @@ class LadderOdds:
             return np.full((len(line_ups), line_ups.teams * (line_ups.teams - 1) // 2), np.nan)
         rows = np.fromiter(map(self._row.__getitem__, players), np.int64, len(players))
         teams = forecasts.LineUpTeams(line_ups.start, rows)
-        predicted = forecasts.line_up_forecasts(rules, state, teams, line_ups.teams, now, self._ladders)
+        ladders, known = self._in_context(rules, context)
+        predicted = forecasts.line_up_forecasts(rules, state, teams, line_ups.teams, now, ladders, known)
         chance: Floats = predicted[:, :, 0] + predicted[:, :, 1] / 2
         return chance
+
+    def _in_context(self, rules: Rules, context: Context) -> tuple[Records, forecasts.LineUpContext | None]:
+        """The records of ladder and context values, and what is known about the players of `_row` under them."""
+        assert self._head is not None
+        assert self._ladders is not None
+        declared = {name: value for name, value in context.items() if name in self._columns}
+        if not declared:
+            return self._ladders, None
+        ids = np.fromiter(self._row, np.int64, len(self._row))
+        if self._contexts is None or len(self._contexts[0]) != len(ids):
+            with self._database.read() as store:
+                self._contexts = ids, rating_rows.read_contexts(store, self._head, rules, ids)
+        return self._contexts[1].of_line_up(self._columns, declared, ids, rules, self._ladders)
 
     def _states(self, players: Sequence[int]) -> tuple[Rules, Records, int]:
         """The ladder's rules, the states that `_row` points into, and the time of the prediction."""
@@ -205,10 +231,11 @@ class LadderOdds:
         """Drop all states if a match was recorded after they were read."""
         old, head = self._head, store.head(self._ladder)
         if old is None or _versions(old) != _versions(head):
-            self._rules = event_rows.read_plan(store, head, head.planned).last_rules
+            plan = event_rows.read_plan(store, head, head.planned)
+            self._rules, self._columns = plan.last_rules, plan.context_columns
         assert self._rules is not None
         if old is None or (*_versions(old), old.position) != (*_versions(head), head.position):
-            self._row, self._state = {}, self._rules.newcomers(0)
+            self._row, self._state, self._contexts = {}, self._rules.newcomers(0), None
         self._head, self._ladders = head, rating_rows.read_ladder_records(head, self._rules)
 
     def _read(self, players: set[int], store: Store) -> None:

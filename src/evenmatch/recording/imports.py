@@ -19,6 +19,7 @@ from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.match_context import check_context, write_context
 from evenmatch.rating import rateable, without
 from evenmatch.recording.ledger_append import AHEAD, Batch, append, in_future, labels_of
 from evenmatch.recording.receipts import OtherSizes, other_sizes, summary
@@ -178,7 +179,7 @@ def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) 
 def _checkpoint(store: Store, ladder: str) -> None:
     head = store.head(ladder)
     if head.position - rating_rows.last_checkpoint_position(store, head) >= APART:
-        roster = rating_rows.read_roster(store, head, event_rows.read_plan(store, head, head.planned).last_rules)
+        roster = rating_rows.read_whole_roster(store, head, event_rows.read_plan(store, head, head.planned))
         if head.position - rating_rows.last_checkpoint_position(store, head) >= 4 * len(roster):
             rating_rows.put_checkpoint(store, head.ladder, head.generation, roster)
 
@@ -197,7 +198,28 @@ def batch_of(
     teams = matches.history.columns.team_start
     labels = _labels(matches.team.slice(int(teams[first]), int(teams[end] - teams[first])), history)
     ids = matches.match_id.slice(first, end - first).to_pylist()
-    return Batch.of(ids, history, names, history.columns.time, [rated] * len(ids), labels)
+    context = _contexts(matches, history)
+    if history.contexts:
+        none = np.empty(0, np.int32)
+        history = History(history.columns._replace(context=none, offset=none))
+    return Batch.of(ids, history, names, history.columns.time, [rated] * len(ids), labels, context)
+
+
+def _contexts(matches: MatchTable, history: History) -> list[str | None]:
+    """The context of each match of a part of the table. Raises InputError for one that cannot be stored."""
+    columns = [(number, column) for number, column in enumerate(matches.context) if column.name != "ladder"]
+    if not columns:
+        return [None] * len(history)
+    named = {column.name: dict(zip(column.records.values(), column.records, strict=True)) for _, column in columns}
+    found = history.columns.context.reshape(len(history), -1)[:, [number for number, _ in columns]]
+
+    @cache
+    def text(records: tuple[int, ...]) -> str | None:
+        context = {name: values[record] for (name, values), record in zip(named.items(), records, strict=True)}
+        check_context(context)
+        return write_context(context)
+
+    return [text(tuple(records)) for records in found.tolist()]
 
 
 def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:

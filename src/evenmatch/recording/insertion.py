@@ -19,7 +19,7 @@ from evenmatch.ledger.store import Head, Row, Store
 from evenmatch.recording.ledger_append import Batch, LedgerEntry, insert, name_twice
 from evenmatch.times import iso_time
 
-FIRST_PENDING = 2**62  # position of the first match that has no real position yet
+FIRST_PENDING = 2**42  # of matches and players without a real position or id; below 2^43, see contexts.ROOM
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ class PendingMatches(NamedTuple):
         """The rows as `event_rows.read_stored_events` would read them, at positions from FIRST_PENDING."""
         batch, counts_before = self.insertion.batch, self.insertion.counts_before
         packed, players = batch.packed, pack_players(batch.history, self.ids)
-        columns = (packed.played_at, packed.duration, packed.teams, players, packed.slots, self.rated.tolist())
+        columns = (packed.played_at, packed.duration, packed.teams, players, packed.slots)
+        others = (self.rated.tolist(), batch.context, counts_before)
         positions = range(FIRST_PENDING, FIRST_PENDING + len(batch))
         return [
-            (*row, match_id, 0, b"")
-            for *row, match_id in zip(positions, *columns, counts_before, batch.ids, strict=True)
+            (*row, match_id, 0, b"") for *row, match_id in zip(positions, *columns, *others, batch.ids, strict=True)
         ]
 
     def record(self, store: Store, head: Head, told: Sequence[bytes], now: int, generation: int) -> None:

@@ -15,6 +15,7 @@ from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, 
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, without_minus_zero
+from evenmatch.ledger.contexts import values_of
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.seals import FIRST, match_seal
@@ -37,6 +38,7 @@ class Batch:
     """Matches to add, in order. Players are numbered within the batch; `names` holds their names by number.
 
     played_at  as the sender reported it;  labels: JSON of the teams' labels, None if they are 0, 1, 2 …
+    context  of each match, see match_context.write_context; the history has no context columns
     """
 
     ids: Sequence[str]
@@ -45,6 +47,7 @@ class Batch:
     played_at: Times
     rated: Sequence[bool]
     labels: Sequence[str | None]
+    context: Sequence[str | None]
     packed: PackedMatches
     digests: Sequence[bytes]
 
@@ -57,19 +60,17 @@ class Batch:
         played_at: Times,
         rated: Sequence[bool],
         labels: Sequence[str | None],
+        context: Sequence[str | None],
     ) -> Batch:
         """Create a batch with its packed columns and digests. Raises InputError for an id that cannot be stored."""
         check_texts("match id", ids)
         duration = history.columns.duration
         if (np.signbit(duration) & (duration == 0)).any():
             history = History(history.columns._replace(duration=without_minus_zero(duration)))
-        if history.contexts:  # the ledger has one ladder and no context columns
-            none = np.empty(0, np.int32)
-            history = History(history.columns._replace(context=none, offset=none))
         packed = pack(history, played_at)
         slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
-        computed = digests(packed, slot_names, history.match_slots, rated)
-        return cls(ids, history, names, played_at, rated, labels, packed, computed)
+        computed = digests(packed, slot_names, history.match_slots, rated, context)
+        return cls(ids, history, names, played_at, rated, labels, context, packed, computed)
 
     @classmethod
     def of_reports(cls, reports: ReportBatch) -> Batch:
@@ -93,7 +94,8 @@ class Batch:
             duration=fill_duration(np.array(reports.duration, np.float64), seconds, slot_start[team_start]),
             keep=np.array(reports.keep, np.bool_),
         )
-        return cls.of(reports.ids, History(columns), names, played_at, reports.rated, [None] * len(reports))
+        labels = [None] * len(reports)
+        return cls.of(reports.ids, History(columns), names, played_at, reports.rated, labels, reports.context)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -116,6 +118,7 @@ class Batch:
             self.played_at[list(chosen)],
             [self.rated[index] for index in chosen],
             [self.labels[index] for index in chosen],
+            [self.context[index] for index in chosen],
             packed,
             [self.digests[index] for index in chosen],
         )
@@ -158,13 +161,16 @@ def append(
     requested = np.array(batch.rated, np.bool_) & ~name_twice(history, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
-    block = Block(positions, batch.played_at, history.columns, slot_ids, requested, positions)
+    block = Block(positions, batch.played_at, history.columns, slot_ids, requested, positions, batch.context)
     rules, members = plan.last_rules, np.unique(slot_ids)
     roster = (
         rating_rows.read_roster(store, head, rules, members)
         if live is None
         else live.draft.roster(store, rules, members)
     )
+    if plan.context_columns:
+        wanted = values_of(plan.context_columns, batch.context)
+        roster.contexts = rating_rows.read_contexts(store, head, rules, members, wanted)
     before, time_before = roster.sample, roster.time
     rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
     if live is not None and len(rated.lines):
@@ -174,6 +180,8 @@ def append(
     with store.together(len(slot_ids)):
         insert(store, head, batch, entry, now, head.generation)
         rating_rows.put_states(store, head.ladder, head.generation, roster)
+        if roster.contexts is not None:
+            rating_rows.put_contexts(store, head.ladder, head.generation, roster.contexts)
         learned = roster.ladders.tobytes()
         rating_rows.set_rated(store, head.ladder, head.generation, time=roster.time, learned=learned)
         if roster.sample is not before:
@@ -212,6 +220,7 @@ def insert(store: Store, head: Head, batch: Batch, entry: LedgerEntry, now: int,
         "players": pack_players(history, entry.ids),
         "slots": p.slots,
         "digest": batch.digests,
+        "context": batch.context,
     }
     seals: list[bytes] = []
     seal = head.seal or FIRST

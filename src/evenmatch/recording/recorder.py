@@ -483,6 +483,5 @@ def record(
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:
     """Store a checkpoint if many more events than players have been added since the last one."""
     if head.position - rating_rows.last_checkpoint_position(store, head) >= 4 * rating_rows.count_states(store, head):
-        rating_rows.put_checkpoint(
-            store, head.ladder, head.generation, rating_rows.read_roster(store, head, plan.last_rules)
-        )
+        roster = rating_rows.read_whole_roster(store, head, plan)
+        rating_rows.put_checkpoint(store, head.ladder, head.generation, roster)

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 from evenmatch.match import Match
+from evenmatch.match_context import write_context
 
 Value = TypeVar("Value")
 
@@ -17,7 +18,8 @@ Value = TypeVar("Value")
 class ReportBatch:
     """Finished matches in the order in which they were sent, equivalent to a list of `Match`.
 
-    per match   ids, played_at (microseconds), rated, duration (seconds; NaN: unknown), teams (their number)
+    per match   ids, played_at (microseconds), rated, duration (seconds; NaN: unknown), context (see write_context),
+                teams (their number)
     per team    place, team_score (NaN: not recorded), sizes (number of players)
     per player  player (the name), score, seconds, performance (NaN: not recorded), quit, keep
     """
@@ -26,6 +28,7 @@ class ReportBatch:
     played_at: list[int] = field(default_factory=list)
     rated: list[bool] = field(default_factory=list)
     duration: list[float] = field(default_factory=list)
+    context: list[str | None] = field(default_factory=list)
     teams: list[int] = field(default_factory=list)
     place: list[int] = field(default_factory=list)
     team_score: list[float] = field(default_factory=list)
@@ -54,6 +57,7 @@ class ReportBatch:
             played_at=played_at,
             rated=list(rated),
             duration=[number(match.duration) for match in matches],
+            context=[write_context(match.context) if match.context else None for match in matches],
             teams=[len(match.teams) for match in matches],
             place=[place for of_match in places for place in of_match],
             team_score=[number(team.score) for team in teams],
@@ -89,7 +93,7 @@ class ReportBatch:
         for first, end in spans:
             matches, teams = slice(first, end), slice(team[first], team[end])
             slots = slice(slot[teams.start], slot[teams.stop])
-            rows = [matches] * 5 + [teams] * 3 + [slots] * 6
+            rows = [matches] * 6 + [teams] * 3 + [slots] * 6
             batches.append(ReportBatch(*(getattr(self, name)[row] for name, row in zip(_COLUMNS, rows, strict=True))))
         return batches
 

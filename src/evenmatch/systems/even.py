@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenmatch.systems.experts.learned import learned
+from evenmatch.systems.experts.learned import learned, offset_points
 from evenmatch.systems.experts.many_teams import COLUMNS, many_team_odds, update_many_teams
 from evenmatch.systems.experts.players import age
 from evenmatch.systems.experts.records import (
@@ -259,4 +259,5 @@ SYSTEM = System(
     offset=PLAYER_OFFSET,
     new_offset=lambda p: new_offset(_compile(p)),
     learned=_learned,
+    offset_points=lambda records, column, offsets, p: offset_points(records, column, offsets, _compile(p)),
 )

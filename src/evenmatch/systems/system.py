@@ -266,6 +266,8 @@ class System:
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
                     without forecasts needs no `pair` there
     learned         (records, parameters): the numbers in the records of a pool and its ladders, for readers
+    offset_points   (records of pool and ladder, column, offsets, parameters): float64 (N, 2), what players' offsets
+                    under values of a context column are worth in rating points, and half of an interval of 95 %
     methods         the DuelSystem whose plain methods Python runs instead of compiled kernels; None: kernels
     """
 
@@ -301,6 +303,7 @@ class System:
     offset: np.dtype[np.void] | None = None
     new_offset: Callable[..., tuple[object, ...]] = lambda _: (0,)
     learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
+    offset_points: Callable[..., Floats] = lambda records, column, offsets, _: np.zeros((len(offsets), 2))
     methods: type | None = None
 
     def __repr__(self) -> str:

@@ -136,8 +136,11 @@ def table_of(matches: MatchTable | Frame, *, skip_bad: bool = False) -> MatchTab
 
 
 def from_matches(matches: Iterable[Match]) -> MatchTable:
-    """Create a table from Match objects, in time order, ties as given. Raises InputError for a duplicate id."""
-    listed = list(matches)
+    """Create a table from Match objects, in time order, ties as given; the columns of their contexts in order of use.
+
+    Raises InputError for a duplicate id, UsageError if the contexts have more than four columns.
+    """
+    listed = unsorted = list(matches)
     if not listed:
         raise InputError("no matches were given; expected one or more")
     order = sorted(range(len(listed)), key=lambda index: listed[index].time)
@@ -149,6 +152,10 @@ def from_matches(matches: Iterable[Match]) -> MatchTable:
     history = History.of(listed, lambda ladder, player: numbers.setdefault((ladder, player), len(numbers)))
     ladders = list(dict.fromkeys(match.ladder for match in listed))
     code = {name: index for index, name in enumerate(ladders)}
+    context = {
+        name: pa.chunked_array([pa.array([match.context.get(name, "") for match in unsorted], pa.large_string())])
+        for name in dict.fromkeys(name for match in unsorted for name in match.context)
+    }
     labels = [str(team) for match in listed for team in range(len(match.teams))]
     return MatchTable(
         history=history,
@@ -160,7 +167,7 @@ def from_matches(matches: Iterable[Match]) -> MatchTable:
         player_ladder=np.array([code[ladder] for ladder, _ in numbers], np.int32),
         row=np.array(order, np.int64),
         source=Source("the matches"),
-    )
+    ).with_context(context)
 
 
 def join(*tables: MatchTable) -> MatchTable:

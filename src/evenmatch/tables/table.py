@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from evenmatch.errors import RowProblem, UnknownNameError, UsageError
 from evenmatch.history import Flags, Floats, History, Integers, renumbered
 from evenmatch.match import Appearance, Match, Team
+from evenmatch.match_context import MOST
 from evenmatch.tables.display import ROWS, as_html, counted, period
 from evenmatch.tables.source import Source
 from evenmatch.times import EPOCH
 
 MICROSECONDS = pa.timestamp("us", "UTC")
-
-
-CONTEXT_COLUMNS = 4  # at most, besides the ladder
 
 
 class ContextColumn(NamedTuple):
@@ -174,8 +172,8 @@ class MatchTable:
 
         Raises UsageError if there are too many.
         """
-        if len(columns) > CONTEXT_COLUMNS:
-            raise UsageError(f"{len(columns)} context columns; expected at most {CONTEXT_COLUMNS}")
+        if len(columns) > MOST:
+            raise UsageError(f"{len(columns)} context columns; expected at most {MOST}")
         if not columns:
             return self
         context, listed, base = [], [], self.history.ladders + 1
@@ -230,11 +228,15 @@ class MatchTable:
             Team(tuple(appearances[starts[team] : starts[team + 1]]), places[team], scores[team])
             for team in range(len(places))
         ]
+        columns = [(number, column.name) for number, column in enumerate(self.context) if column.name != "ladder"]
+        values = [self.context_values(number).to_pylist() for number, _ in columns]
         for index, (match_id, time, duration) in enumerate(
             zip(self.match_id.to_pylist(), c.time.tolist(), c.duration.tolist(), strict=True)
         ):
             moment = EPOCH + timedelta(microseconds=time)
-            yield Match(match_id, moment, tuple(teams[first[index] : first[index + 1]]), ladder, _known(duration))
+            own = tuple(teams[first[index] : first[index + 1]])
+            context = {name: of[index] for (_, name), of in zip(columns, values, strict=True)}
+            yield Match(match_id, moment, own, ladder, _known(duration), context)
 
     def to_arrow(self) -> pa.Table:
         """Return the tidy long form, one row per player and match, without empty columns."""

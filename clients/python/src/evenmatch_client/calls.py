@@ -111,9 +111,18 @@ def matches(ladder: str, *, limit: int = 50, player: str | None = None, since: d
     return get(_path("ladders", ladder, "matches"), {"limit": limit, "player": player, "since": since})
 
 
-def odds(ladder: str, teams: Sequence[Sequence[str]], *, stakes: Mapping[str, object] | None = None) -> Call[Json]:
-    """The odds of a line-up and, if asked for, its stakes. Unknown players count as newcomers."""
-    body = {"teams": [{"players": team} for team in teams], "stakes": stakes}
+def odds(
+    ladder: str,
+    teams: Sequence[Sequence[str]],
+    *,
+    stakes: Mapping[str, object] | None = None,
+    context: Mapping[str, str] | None = None,
+) -> Call[Json]:
+    """The odds of a line-up, on a map or in a mode if `context` says so, and, if asked for, its stakes.
+
+    Unknown players count as newcomers.
+    """
+    body = {"teams": [{"players": team} for team in teams], "stakes": stakes, "context": context or {}}
     return Call("POST", _path("ladders", ladder, "odds"), Json, body=body)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self, cast
 from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
+from evenmatch.match_context import COLUMN, LONGEST_VALUE
 from evenmatch.times import EPOCH, likeness
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def _storable(text: str) -> str:
 Text = Annotated[str, AfterValidator(_storable)]
 Name = Annotated[Text, Field(min_length=1, max_length=LONGEST)]
 Seconds = Annotated[float, Field(ge=0)]
+ContextIn = dict[
+    Annotated[Text, Field(pattern=f"^{COLUMN}$")], Annotated[Text, Field(max_length=LONGEST_VALUE)]
+]  # see match_context.Context
 
 
 def micros(moment: datetime) -> int:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from evenmatch.http.models.base import LONGEST, RequestModel, ResponseModel
 from evenmatch.http.models.base import Text as StorableText
-from evenmatch.options import Choice, Flag, Number, Option, Text
+from evenmatch.options import Choice, Flag, Names, Number, Option, Text
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -97,6 +97,9 @@ def _type(option: Option, limits: Callable[..., Any]) -> Any:  # noqa: ANN401 - 
             kind = Literal[option.choices] if limits is Field else Annotated[str, of_document]
         case Flag():
             kind = bool
+        case Names():
+            name = Annotated[str, Field(pattern=f"^{option.pattern}$")]
+            kind = Annotated[list[name], Field(max_length=option.most)]
         case Text():
             kind = Annotated[StorableText, Field(max_length=LONGEST)] if limits is Field else str
         case _:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, Text, examples
+from evenmatch.http.models.base import ContextIn, Moment, Name, RequestModel, ResponseModel, Seconds, Text, examples
 from evenmatch.http.models.from_records import Shown
 from evenmatch.live.status import MatchStatus
+from evenmatch.match_context import MOST
 
 WHEN = "2026-11-21T18:20:00Z"
 
@@ -107,6 +108,11 @@ class Close(RequestModel):
     ended_at: Moment | None = Field(default=None, description="Default: now.")
     duration: Seconds | None = Field(default=None, description="Seconds; default: the time from start to end.")
     rated: bool = True
+    context: ContextIn = Field(
+        default_factory=dict,
+        max_length=MOST,
+        description="What it was played on, see the report of a match; the map that a queue chose is known.",
+    )
 
 
 class Cancel(RequestModel):

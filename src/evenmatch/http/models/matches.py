@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Name, RequestModel, ResponseModel, examples
+from evenmatch.http.models.base import ContextIn, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.from_options import OptionsRequest, OptionsResponse, checked_fields, response_fields
 from evenmatch.http.models.from_records import Shown, fields_of
+from evenmatch.match_context import MOST
 from evenmatch.options import options_of
 from evenmatch.players.matches import MatchProfile
 from evenmatch.players.odds import LineupMember
@@ -35,12 +36,19 @@ class StakesRequest(OptionsRequest):
 class LineUp(RequestModel):
     """A hypothetical line-up of teams."""
 
-    model_config = examples({"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}]})
+    model_config = examples(
+        {"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}], "context": {"map": "dust"}}
+    )
 
     teams: list[TeamLineUp] = Field(min_length=2, max_length=256)
     stakes: StakesRequest | None = Field(
         default=None,
         description="Also compute what the players would gain or lose; {}: all players, default assumptions.",
+    )
+    context: ContextIn = Field(
+        default_factory=dict,
+        max_length=MOST,
+        description="What they play on, by the ladder's context columns; columns left out and new values are unknown.",
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from evenmatch.http.models.base import LONGEST, Problem
+from evenmatch.match_context import COLUMN, LONGEST_VALUE, MOST
 
 PLAYED = "2026-11-21T18:30:00Z"
 TEAMS = [
@@ -17,6 +18,10 @@ Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 TimeText = Annotated[str, Meta(extra_json_schema={"format": "date-time", "examples": [PLAYED]})]
 Seconds = Annotated[float, Meta(ge=0)]
 Place = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Context = Annotated[
+    dict[Annotated[str, Meta(pattern=f"^{COLUMN}$")], Annotated[str, Meta(max_length=LONGEST_VALUE)]],
+    Meta(max_length=MOST),
+]
 EventId = Annotated[
     Name | None,
     Meta(
@@ -59,8 +64,21 @@ class MatchReport(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     teams: Annotated[list[TeamReport], Meta(min_length=2)]
     duration: Annotated[Seconds | None, Meta(description="Seconds; default: the longest time of any player.")] = None
     rated: Annotated[bool, Meta(description="False: the match is recorded but changes no rating.")] = True
+    context: Annotated[
+        Context,
+        Meta(
+            description="What the match was played on, such as its map and mode. All is stored; the ladder's setting "
+            "`context` says what its ratings learn from."
+        ),
+    ] = {}
 
-    EXAMPLE: ClassVar[dict[str, Any]] = {"id": "m-1", "played_at": PLAYED, "duration": 600, "teams": TEAMS}
+    EXAMPLE: ClassVar[dict[str, Any]] = {
+        "id": "m-1",
+        "played_at": PLAYED,
+        "duration": 600,
+        "teams": TEAMS,
+        "context": {"map": "dust"},
+    }
 
 
 class BatchReport(Struct, frozen=True, gc=False, forbid_unknown_fields=True):

@@ -37,11 +37,11 @@ from evenmatch.http.models.ladders import (
 )
 from evenmatch.http.request_bodies import described, read_body
 from evenmatch.http.responses import encoded, read, read_page, written
-from evenmatch.http.routes.corrections import IN_LINE, accepted, respond
+from evenmatch.http.routes.corrections import IN_LINE, accepted, outcome, respond
 from evenmatch.http.site import Site, site_of
 from evenmatch.jobs import tasks
 from evenmatch.jobs.jobs import Job
-from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, SeasonTask
+from evenmatch.jobs.tasks import CorrectionTask, DueTask, PreviewTask, SeasonTask
 from evenmatch.ladders.descriptions import (
     check_installed,
     choose,
@@ -86,7 +86,11 @@ async def create_ladder(asked: LadderCreate, request: Request, caller: Admin) ->
 
 @changes_router.patch(BY_NAME, response_model=LadderOut, operation_id="change_settings")
 async def change_settings(ladder: str, asked: SettingsChange, request: Request, caller: Admin) -> Response:
-    """Change settings such as title, placement or divisions; ratings stay unchanged."""
+    """Change settings such as title, placement or divisions.
+
+    Only other context columns change ratings. A job rates a large ladder again, and it shows the previous ratings until
+    the job has ended.
+    """
     site = site_of(request)
 
     def change() -> Ladder:
@@ -94,10 +98,14 @@ async def change_settings(ladder: str, asked: SettingsChange, request: Request, 
         if before.changed(asked.named()) != before:
             body = asked.model_dump(mode="json", exclude_unset=True)
             entry = audit_entry(request, caller, "settings.changed", ladder, body=body)
-            site.service.noting(entry).change_settings(ladder, asked.named())
+            site.service.noting(entry).change_settings(ladder, asked.named(), rebuild=False)
         return site.service.ladder(ladder)
 
-    return written(ladder_out(await site.change(ladder, change)))
+    changed = await site.change(ladder, change)
+    if "context" in asked.named() and changed.due is not None:
+        await outcome(site, DueTask(ladder))
+        changed = await site.work(site.service.ladder, ladder)
+    return written(ladder_out(changed))
 
 
 @changes_router.put(f"{BY_NAME}/rules", response_model=JobOut, status_code=202, operation_id="change_rules")

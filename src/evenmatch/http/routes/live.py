@@ -139,6 +139,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         ended_at=None if body.ended_at is None else micros(body.ended_at),
         duration=body.duration,
         rated=body.rated,
+        context=body.context,
     )
     site = site_of(request)
 

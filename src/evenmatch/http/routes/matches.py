@@ -145,13 +145,15 @@ async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reade
     """Return the odds of a line-up with current ratings. Unknown players count as newcomers.
 
     With `stakes`, also what each player would gain or lose by a win, a draw, a loss and by quitting; the receipt shows
-    the same numbers if the match goes as assumed. If the ladder hides its ratings, this needs the scope `ratings`.
+    the same numbers if the match goes as assumed. With `context`, the numbers are those for this map or mode, if the
+    ladder declares the column and its system learns from it. If the ladder hides its ratings, this needs the scope
+    `ratings`.
     """
     site = site_of(request)
     teams = [team.players for team in line_up.teams]
     query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
     find = site.reading(caller).prospects
-    return written(await site.odds(caller, lambda: encoded(_odds(ladder, find(ladder, teams, query)))))
+    return written(await site.odds(caller, lambda: encoded(_odds(ladder, find(ladder, teams, query, line_up.context)))))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:

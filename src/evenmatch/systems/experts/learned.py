@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evenmatch.history import Floats
 from evenmatch.systems.experts.margins import HALF
-from evenmatch.systems.experts.records import Even
+from evenmatch.systems.experts.records import CONTEXTS, Even
 from evenmatch.systems.ladder_records import Learned, Records
 
 MORE = math.log(5 / 4)  # five players against four
@@ -55,3 +56,16 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
             for name, part in zip(names, share, strict=True)
         ),
     )
+
+
+def offset_points(records: Records, column: int, offsets: Records, params: Even) -> Floats:
+    """How many rating points players' offsets under values of a context column are worth; float64 (N, 2).
+
+    records  of the pool and of the ladder
+    The second number is half the width of an interval of 95 %, which assumes that the experts err together.
+    """
+    shared, count = records[0 if params.pooled else 1], params.experts
+    gain = shared["gain"].reshape(-1, CONTEXTS)[:count, column]
+    points = shared["calibration"] * shared["weight"][:count] * np.array(params.points[:count]) * gain
+    width = WIDTH * np.sqrt(offsets["variance"][:, :count])
+    return np.column_stack((offsets["mean"][:, :count] @ points, width @ points))

@@ -17,7 +17,16 @@ from evenmatch.durations import DAY, SECOND
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.http.routes.corrections import ended, outcome
 from evenmatch.jobs.jobs import Job
-from evenmatch.jobs.tasks import CorrectionTask, PreviewTask, RebuildTask, SeasonTask, Task, VerifyTask, effect_of
+from evenmatch.jobs.tasks import (
+    CorrectionTask,
+    DueTask,
+    PreviewTask,
+    RebuildTask,
+    SeasonTask,
+    Task,
+    VerifyTask,
+    effect_of,
+)
 from evenmatch.ladders import correction_log
 from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.ladders.ladders import ChangeRules, Ladder
@@ -337,7 +346,7 @@ async def change_rules(visit: PageRequest) -> Response:
 
 
 async def settings(visit: PageRequest) -> Response:
-    """Change the settings of a ladder, such as title and placement; ratings stay the same."""
+    """Change the settings of a ladder, such as title and placement; only other context columns change ratings."""
     form = await visit.form()
     changes = options_typed(form, OFFERED)
 
@@ -346,10 +355,13 @@ async def settings(visit: PageRequest) -> Response:
         if before.changed(changes) == before:
             return visit.text("Nothing was changed: the settings already have these values.")
         entry = visit.audit_entry("settings.changed", visit.ladder, body=changes)
-        visit.site.service.noting(entry).change_settings(visit.ladder, changes)
+        visit.site.service.noting(entry).change_settings(visit.ladder, changes, rebuild=False)
         return visit.text("The settings were changed.")
 
-    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
+    notice = await visit.site.change(visit.ladder, change)
+    if (await visit.site.work(visit.site.service.ladder, visit.ladder)).due is not None:
+        await outcome(visit.site, DueTask(visit.ladder))
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
 class Landing(NamedTuple):
