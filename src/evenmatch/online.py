@@ -11,7 +11,7 @@ import numpy as np
 
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError
-from evenmatch.history import History, log_length, microseconds
+from evenmatch.history import History, microseconds
 from evenmatch.match import Match
 from evenmatch.rating import Moment, changes, check_range, rules_of
 from evenmatch.stake_assumptions import StakeAssumptions
@@ -148,8 +148,7 @@ class Rater:
         for number, column in enumerate(columns):
             value = context.get(column.name)
             record = -1 if value is None else column.records.get(value, -1)
-            unseen = self.rules.ladders(1, np.array([np.nan, log_length(value or "")]))[1:]
-            ladders.append(unseen if record < 0 else ratings.ladders[[record]])
+            ladders.append(self.rules.values_of_context([value or ""]) if record < 0 else ratings.ladders[[record]])
             slots = np.flatnonzero(values[:, number] == record)
             met = dict(zip(player[slots].tolist(), offset[slots, number].tolist(), strict=True))
             found[:, number] = [met.get(name, len(ratings.offsets)) for name in names]

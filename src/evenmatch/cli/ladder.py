@@ -77,7 +77,10 @@ def create(
         noting = acting(service, "ladder.created", name, body=body)
         made = noting.create_ladder(name, system, by, chosen)
         shown = shown_database(service)
-    compile_ahead([made.system], by.system.name)
+    from evenmatch.operations.kernels import in_context
+
+    loops = [made.system, *([in_context(made.system)] if chosen.context else [])]
+    compile_ahead(loops, by.system.name)
     if json:
         print_json(described(made))
         return

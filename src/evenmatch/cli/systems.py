@@ -145,11 +145,12 @@ def compile_(
     evenmatch compile wager my_system.py
     """
     from evenmatch.kernel_cache import ignore_installed
-    from evenmatch.operations.kernels import MATCHMAKER, missing
-    from evenmatch.systems import names
+    from evenmatch.operations.kernels import MATCHMAKER, in_context, missing
+    from evenmatch.systems import find, names
 
     ignore_installed()
-    parts = [*names(), *MATCHMAKER] if systems is None else systems
+    learning = [in_context(name) for name in names() if find(name).offset is not None]
+    parts = [*names(), *learning, *MATCHMAKER] if systems is None else systems
     folder = _checked_folder()
     compile_ahead(parts, "everything" if systems is None else ", ".join(parts))
     if systems is None:

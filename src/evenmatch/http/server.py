@@ -45,7 +45,7 @@ from evenmatch.ladders.inactivity import DailyDecay
 from evenmatch.live.live_matches import Running
 from evenmatch.operations import master_secret
 from evenmatch.operations.clock import DatabaseClock
-from evenmatch.operations.kernels import Compilation, Kernels
+from evenmatch.operations.kernels import Compilation, Kernels, parts_of
 from evenmatch.operations.open_database import is_postgresql
 from evenmatch.operations.service import Service
 from evenmatch.queues.policy_fits import AutoPolicies
@@ -176,7 +176,7 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
     database, clock = service.database, service.clock
     keys = Keys(database, clock)
     kernels = Kernels(
-        lambda: {ladder.system: ladder.rules for ladder in service.ladders()},
+        lambda: parts_of(service.ladders()),
         compilation,
         lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
         lambda error: log.warning("kernels", error=str(error)),

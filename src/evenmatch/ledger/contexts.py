@@ -91,7 +91,7 @@ class Contexts:
         new = [value for value in wanted if value not in self.rows]
         if new:
             self.rows |= {value: len(self.rows) + index for index, value in enumerate(new)}
-            self.values = join_records(self.values, rules.ladders(len(new))[1:])
+            self.values = join_records(self.values, rules.values_of_context([value for _, value in new]))
         return [self.rows[value] for value in wanted]
 
     def _admit_pairs(self, pairs: Ids, rules: Rules) -> NDArray[np.int64]:
@@ -124,9 +124,9 @@ class Contexts:
         if new:
             is_known &= self.pairs[place] == pairs
         offset = np.where(is_known & (new > 0), place, new).astype(np.uint32).ravel()
-        values = [rules.ladders()[1:] if row < 0 else self.values[row : row + 1] for row in rows]
-        for value in values:
-            ladders = join_records(ladders, value)
+        for row, column in zip(rows, columns, strict=True):
+            unseen = rules.values_of_context([context.get(column, "")])
+            ladders = join_records(ladders, unseen if row < 0 else self.values[row : row + 1])
         offsets = join_records(self.offsets, rules.offsets(1))
         return ladders, LineUpContext(np.arange(2, 2 + len(columns), dtype=np.uint32), offsets, offset)
 

@@ -23,9 +23,10 @@ from typing import Self
 import numpy as np
 
 from evenmatch import rating, systems
-from evenmatch.compile_notice import is_cached
+from evenmatch.compile_notice import is_cached, load_kernels
 from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, InputError, StoreError, UsageError
+from evenmatch.ladders.ladders import Ladder
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
 from evenmatch.matchmaking.balance import divide
@@ -157,17 +158,33 @@ DUEL = Match(
 def missing(parts: Iterable[str]) -> list[str]:
     """The parts, in order, that are not compiled on this machine.
 
-    parts  names of rating systems, paths of files that define one, and parts of MATCHMAKER
+    parts  names of rating systems, paths of files that define one, `in_context` of these, and parts of MATCHMAKER
     """
     return [part for part in dict.fromkeys(parts) if not is_compiled(part)]
+
+
+IN_CONTEXT = " in context"
+
+
+def in_context(system: str) -> str:
+    """The part of a rating system that rates matches with context columns."""
+    return system + IN_CONTEXT
+
+
+def parts_of(ladders: Sequence[Ladder]) -> dict[str, Rules]:
+    """The parts that these ladders are rated with, and the rules to load each with."""
+    parts = {ladder.system: ladder.rules for ladder in ladders}
+    return parts | {in_context(ladder.system): ladder.rules for ladder in ladders if ladder.settings.context}
 
 
 def is_compiled(part: str) -> bool:
     """True if the part's machine code is in the disk cache, or cannot be cached."""
     if part in MATCHMAKER:
         return all(is_cached(kernel) for kernel in MATCHMAKER[part])
-    system = systems.find(part)
+    system = systems.find(part.removesuffix(IN_CONTEXT))
     engine = loop.engine(system)
+    if part.endswith(IN_CONTEXT):
+        return system.methods is not None or is_cached(engine.replay_in_context)
     return system.methods is not None or (is_cached(engine.replay) and is_cached(engine.forecast))
 
 
@@ -176,11 +193,17 @@ def compile_part(part: str) -> None:
     if part in MATCHMAKER:
         compile_matchmaker(part)
     else:
-        load_system(rating.rules(part))
+        load_system(rating.rules(part.removesuffix(IN_CONTEXT)), part)
 
 
-def load_system(rules: Rules) -> None:
-    """Load the kernels of a rating system: its loop over matches and its prediction of odds."""
+def load_system(rules: Rules, part: str = "") -> None:
+    """Load the kernels of a rating system: its loop over matches and its prediction of odds.
+
+    part  `in_context` of the system: only the loop over matches with context columns
+    """
+    if part.endswith(IN_CONTEXT):
+        load_kernels(rules, in_context=True)
+        return
     with suppress(InputError):  # a system that cannot rate this match is loaded anyway
         Rater(rules).rate(DUEL)
     forecasts.odds(rules, rules.newcomers(2), [0], [1], True, 0)
@@ -318,7 +341,7 @@ class Kernels:
 
     def _load(self, name: str, rules: Rules) -> None:
         try:
-            load_system(rules)
+            load_system(rules, name)
         except EvenmatchError:
             pass  # reported by `_is_there`
         except Exception as error:
@@ -326,7 +349,7 @@ class Kernels:
 
     def _is_there(self, part: str) -> bool:
         try:
-            systems.find(part)
+            systems.find(part.removesuffix(IN_CONTEXT))
         except EvenmatchError as error:
             self._failed(error)
             return False

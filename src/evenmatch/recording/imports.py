@@ -125,8 +125,9 @@ def import_matches(
     conflicts: list[RowProblem] = []
     with database.read() as store:
         head = store.head(ladder)
-        rules = event_rows.read_plan(store, head, head.planned).last_rules
-    load_kernels(rules)  # compiling in a transaction would hold its lock for seconds
+        plan = event_rows.read_plan(store, head, head.planned)
+    # Compiling in a transaction would hold its lock for seconds.
+    load_kernels(plan.last_rules, in_context=bool(plan.context_columns))
     left_out: set[str | None] = set()
     settings = Settings.read(head.settings)
     odd = other_sizes(settings, matches.history.columns, [rated] * len(matches))

@@ -383,8 +383,8 @@ class Recorder:
         """Load the kernels of a ladder, because compiling in a transaction would hold its lock for seconds."""
         with self._database.read() as store:
             head = store.head(ladder)
-            rules = event_rows.read_plan(store, head, head.planned).last_rules
-        load_kernels(rules)
+            plan = event_rows.read_plan(store, head, head.planned)
+        load_kernels(plan.last_rules, in_context=bool(plan.context_columns))
         self._loaded.add(ladder)
 
     def _read_ahead(self, seen: Head, batch: Batch | None) -> ReadAhead | None:

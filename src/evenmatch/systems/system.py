@@ -47,7 +47,7 @@ Three more functions, in plain Python, create a record, show it at a time and mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
-from evenmatch.history import Columns, Floats, Integers
+from evenmatch.history import Columns, Floats, Integers, log_length
 from evenmatch.options import Value, choice, flag, number, numbers, options_of, read_values, whole
 from evenmatch.systems import wording
 from evenmatch.systems.compiled import kernel, rarely
@@ -423,6 +423,10 @@ class Rules:
         if lengths is not None and len(lengths) and "length" in (new.dtype.names or ()):
             new["length"][: len(lengths)] = lengths[: len(new)]
         return new
+
+    def values_of_context(self, names: Sequence[str]) -> Records:
+        """The records of these context values before the first match under them."""
+        return self.ladders(len(names), np.array([np.nan, *map(log_length, names)]))[1:]
 
     def offsets(self, count: int) -> Records:
         """The records of this many players under a context value before their first match under it."""
