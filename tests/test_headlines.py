@@ -175,8 +175,8 @@ def check_expectation(sentence, change, teams):
         assert not change.moved or (float(pair[1]) - float(pair[2])) * change.moved > 0
     if pace := re.search(r"(faster|slowly) than we .* for ([\d.]+) of .* we expected ([\d.]+?)\.(?= |$)", sentence):
         assert (float(pace[2]) > float(pace[3])) == (pace[1] == "faster") == (change.moved > 0)
-    if size := re.search(r"([+−])[\d.,]+ (?:for how big|because) the (win|loss) was( smaller)?", sentence):
-        assert (size[1] == "+") == ((size[2] == "win") == (size[3] is None))
+    if size := re.search(r"([+−])[\d.,]+ for (how big the|a smaller) (win|loss)", sentence):
+        assert (size[1] == "+") == ((size[3] == "win") == (size[2] == "how big the"))
     if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2:
         assert (change.result - 0.5) * change.moved >= 0, sentence
 
