@@ -97,7 +97,8 @@ def check_sentence(sentence, change, places, team, *, left):
     assert "  " not in sentence
     assert len(sentence) <= 350
     moved = round(round(change.after, 2) - round(change.before, 2), 2)
-    verbs = re.findall(r"(?:[Yy]our rating|it) (rose|fell) by ([\d,.]+?)(?:\.(?= |$)|:|, mainly| and is now)", sentence)
+    end = r"(?:\.(?= |$)|:|, because| and is now)"
+    verbs = re.findall(rf"(?:[Yy]our rating|it) (rose|fell) by ([\d,.]+?){end}", sentence)
     if moved == 0:
         assert verbs == []
         assert "did not change" in sentence or "do not change" in sentence
@@ -133,15 +134,18 @@ def amount(text):
 
 def check_parts(sentence, moved):
     """The parts that a sentence names add up to the change."""
-    mainly = re.search(r", mainly because [^()]*\(([+−][^()]*)\)\.", sentence)
-    listed = None if mainly else re.search(r"(?:\(|: )([+−][^()]*)", sentence)
+    listed = re.search(r"(?:\(|: )([+−][^()]*)", sentence)
     parts = [amount(part) for part in re.findall(r"[+−][\d,]+\.\d\d", listed[1])] if listed else []
-    told = re.findall(r"(earned|cost)(?: you)?(?: only)? ([\d,]+\.\d\d)", sentence)
-    sums = [amount(part) if verb == "earned" else -amount(part) for verb, part in told]
-    if "In all, " in sentence:
+    told = re.findall(r"(added|took off) ([\d,]+\.\d\d)", sentence)
+    sums = [amount(part) if verb == "added" else -amount(part) for verb, part in told]
+    if told:
+        by_match = re.search(r"Only ([\d,]+\.\d\d) of that is from this match|None of that", sentence)
+        assert by_match or re.search(r"\. This match (added|took off) ", sentence)
+        only = math.copysign(amount(by_match[1] or "0"), moved) if by_match else 0.0
+        assert abs(only) < abs(moved) / 2
         if listed:
             assert round(sum(parts), 2) == sums[0]
-        assert round(sum(sums) + (amount(mainly[1]) if mainly else 0), 2) == moved
+        assert round(sum(sums) + only, 2) == moved
     else:
         assert not parts or round(sum(parts), 2) == moved
     worth = r"would have (?:fallen|lowered your rating) by (\d+\.\d\d).* so we show it (\d+\.\d\d) higher"
@@ -167,11 +171,13 @@ def check_expectation(sentence, change, teams):
     if re.search("(worse|less) than expected|expected to do better", sentence):
         assert surprise < 0
         assert change.moved <= 0 or "That alone would have lowered" in sentence
-    if "averaged only" in sentence:
-        assert change.moved < 0
-    if "we expect only" in sentence:
-        assert change.moved > 0
-    if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2 and "expected of" not in sentence:
+    if pair := re.search(r"average over those \d+ games is ([\d.]+?)\. .*, we expect ([\d.]+?)\.$", sentence):
+        assert not change.moved or (float(pair[1]) - float(pair[2])) * change.moved > 0
+    if pace := re.search(r"(faster|slowly) than we .* for ([\d.]+) of .* we expected ([\d.]+?)\.(?= |$)", sentence):
+        assert (float(pace[2]) > float(pace[3])) == (pace[1] == "faster") == (change.moved > 0)
+    if size := re.search(r"([+−])[\d.,]+ for (how big the|a smaller) (win|loss)", sentence):
+        assert (size[1] == "+") == ((size[3] == "win") == (size[2] == "how big the"))
+    if re.match(r"[^,.]*, so your rating ", sentence) and teams == 2:
         assert (change.result - 0.5) * change.moved >= 0, sentence
 
 
@@ -186,10 +192,11 @@ def test_the_sentence_agrees_with_the_result_the_odds_and_the_shown_change(name,
     for team, (team_changes, explanations) in enumerate(zip(changed, told, strict=True)):
         for change, explanation in zip(team_changes, explanations, strict=True):
             check_sentence(explanation.headline, change, places, team, left=slot in quits)
-            others = explanation.of_another
-            assert not re.search(r"\b[Yy]ou", others)
-            to_player = re.sub(r"\b(they|them)\b", "you", others.replace("They", "You").replace("heir", "our"))
-            assert to_player.replace("Tour", "Your").replace("tour", "your") == explanation.headline
+            both = explanation.otherwise or "", explanation.otherwise_of_another or ""
+            for to_player, others in ((explanation.headline, explanation.of_another), both):
+                assert not re.search(r"\b[Yy]ou", others)
+                turned = re.sub(r"\b(they|them)\b", "you", others.replace("They", "You").replace("heir", "our"))
+                assert turned.replace("Tour", "Your").replace("tour", "your") == to_player
             assert explanation.otherwise is None or slot not in quits
             assert {**explanation.factors_of_team, **explanation.factors_of_player} == change.factors
             if len(team_changes) == 1:
@@ -228,7 +235,8 @@ def test_what_another_result_would_have_done_is_what_it_does(name, preset, line_
             word = "win" if wins else "loss"
             verb = "cost" if moved < 0 else "earned" if wins else "brought"
             said = re.search(
-                rf"\b[Aa] {word} would (?:still )?have (\w+) ([\d,.]*\d|nothing|just as much)", explanation.otherwise
+                rf"\b[Aa] {word} would (?:still )?have (\w+) (?:you )?([\d,.]*\d|nothing|just as much)",
+                explanation.otherwise,
             )
             assert said, explanation.otherwise
             if moved == 0:
@@ -243,12 +251,12 @@ def test_two_sides_of_a_decided_match_have_one_other_result_and_a_draw_has_two()
     by = rules("elo")
     state = by.starting(np.array([1500.0, 1900.0]))
     for places, said in (
-        ([2, 1], ["A win would have earned 29.09.", "A loss would have cost 29.09."]),
+        ([2, 1], ["A win would have earned you 29.09.", "A loss would have cost you 29.09."]),
         (
             [1, 1],
             [
-                "A win would have earned 29.09. A loss would have cost 2.91.",
-                "A win would have earned 2.91. A loss would have cost 29.09.",
+                "A win would have earned you 29.09. A loss would have cost you 2.91.",
+                "A win would have earned you 2.91. A loss would have cost you 29.09.",
             ],
         ),
     ):
@@ -266,7 +274,8 @@ def test_a_master_who_fell_below_2400_keeps_the_smaller_k_in_what_would_have_bee
     history = History(columns_of([1, 2], [1, 1]))
     result = loop.replay(by, history, state, journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
-    assert [team[0].otherwise for team in told] == ["A loss would have cost 5.00.", "A win would have earned 20.00."]
+    said = ["A loss would have cost you 5.00.", "A win would have earned you 20.00."]
+    assert [team[0].otherwise for team in told] == said
 
 
 def test_the_others_of_three_would_have_come_first_and_the_first_last():
@@ -276,9 +285,9 @@ def test_the_others_of_three_would_have_come_first_and_the_first_last():
     result = loop.replay(by, history, by.newcomers(3), journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
     assert [team[0].otherwise for team in told] == [
-        "Finishing last would have cost 16.00.",
-        "Finishing first would have earned 16.00.",
-        "Finishing first would have earned 16.00.",
+        "Finishing last would have cost you 16.00.",
+        "Finishing first would have earned you 16.00.",
+        "Finishing first would have earned you 16.00.",
     ]
 
 
@@ -288,7 +297,7 @@ def test_after_a_tie_of_all_both_ends_are_told():
     history = History(columns_of([1, 1, 1], [1, 1, 1]))
     result = loop.replay(by, history, by.newcomers(3), journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
-    said = "Finishing first alone would have earned 16.00. Finishing last alone would have cost 16.00."
+    said = "Finishing first alone would have earned you 16.00. Finishing last alone would have cost you 16.00."
     assert [team[0].otherwise for team in told] == [said] * 3
 
 
@@ -308,8 +317,8 @@ def test_other_results_follow_from_an_uncertain_rating_after_a_draw():
     fell = f"which is less than expected, so your rating fell by {step * (chance - 0.5):.2f}."
     assert told[0][0].headline.endswith(fell)
     assert told[0][0].otherwise == (
-        f"This rating is still uncertain, so a win would have earned {step * (1 - chance):.2f} and a loss would have "
-        f"cost {step * chance:.2f}."
+        "We are not sure of your level yet, so a win would have earned you "
+        f"{step * (1 - chance):.2f} and a loss would have cost you {step * chance:.2f}."
     )
 
 
@@ -318,10 +327,10 @@ def test_a_small_change_of_an_uncertain_rating_after_a_tie_of_all_is_told_with_b
     history = History(columns_of([1, 1, 1], [1, 1, 1]))
     result = loop.replay(by, history, by.starting(np.array([1520.0, 1500.0, 1500.0])), journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b", "c"]))
-    assert "uncertain" not in told[0][0].headline
+    assert "not sure" not in told[0][0].headline
     assert re.fullmatch(
-        r"This rating is still uncertain, so finishing first alone would have earned "
-        r"\d+\.\d\d and finishing last alone would have cost \d+\.\d\d\.",
+        r"We are not sure of your level yet, so finishing first alone would have earned you "
+        r"\d+\.\d\d and finishing last alone would have cost you \d+\.\d\d\.",
         told[0][0].otherwise,
     )
 
@@ -350,7 +359,7 @@ def test_a_system_of_your_own_is_explained_and_may_add_a_reason():
     result = loop.replay(by, history, by.newcomers(2), journal=True)
     told = explain(by, history, changes(by, history, result.expected, result.journal, 0, ["a", "b"]))
     assert [team[0].headline for team in told] == [
-        "You won an even match, so your rating rose by 3.00.",
+        "You beat an evenly matched opponent, so your rating rose by 3.00.",
         "You lost, which brings no points, so your rating did not change.",
     ]
 
@@ -360,7 +369,7 @@ GERMAN = {
     "{number}nd": "{number}.",
     "your rating rose by {points}": "stieg deine Wertung um {points}",
     "{outcome}, so {effect}.": "{outcome}. Deshalb {effect}.",
-    "Finishing first would have earned {points}.": "Der erste Platz hätte {points} gebracht.",
+    "Finishing first would have earned you {points}.": "Der erste Platz hätte {points} gebracht.",
 }
 
 
@@ -380,7 +389,7 @@ def test_a_catalogue_lists_a_message_for_each_person_and_size_with_only_values_i
         "You beat the favourite (your chance of winning was about {chance}%)",
         "You beat the favourites (your chance of winning was about {chance}%)",
         "Their team beat the favourite (their team's chance of winning was about {chance}%)",
-        "A loss would have cost {points}.",
+        "A loss would have cost you {points}.",
         "{number}rd",
     } <= MESSAGES
     named = {name for text in MESSAGES for name in re.findall(r"\{(.*?)\}", text)}

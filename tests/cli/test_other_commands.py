@@ -34,7 +34,7 @@ def test_a_match_is_explained_in_words(run, season_file):
     ended = run("explain", season_file, "--match", "t1", "--system", "wager")
     assert (ended.code, ended.err) == (0, "")
     assert "Match t1, ladder team, 2026-03-01T12:00:00Z, rated with wager" in ended.out
-    assert re.search(r"a +1\.00 → 1\.05 +\+0\.05\s+Their team won\b.* so their rating rose by 0\.05\.", ended.out)
+    assert re.search(r"a +1\.00 → 1\.05 +\+0\.05\s+Their team beat\b.* so their rating rose by 0\.05\.", ended.out)
     assert re.search(r"(?s)g +1\.00 → 1\.00 .*Their rating is already 1\.00, the lowest there is", ended.out)
     assert re.search(r"The same for the whole team: .*stake 0\.05\b", ended.out)
 

@@ -107,8 +107,8 @@ def test_the_example_plays_a_match_from_the_login_to_the_rating(package, serving
     assert all(re.search(rf"/ladders/arena/matches/main-\S+/results/{name}$", rated[name]) for name in ("ann", "bob"))
     sentences = sorted(line.split(": ")[1] for line in lines if ": " in line)
     assert sentences == [
-        "You lost an even match, so your rating fell by 16.00. A win would have earned 16.00.",
-        "You won an even match, so your rating rose by 16.00. A loss would have cost 16.00.",
+        "You beat an evenly matched opponent, so your rating rose by 16.00. A loss would have cost you 16.00.",
+        "You lost to an evenly matched opponent, so your rating fell by 16.00. A win would have earned you 16.00.",
     ]
 
 

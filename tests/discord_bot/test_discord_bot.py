@@ -167,7 +167,7 @@ def test_a_user_asks_for_a_rank_and_why_it_moved(evening):
     assert "16.00" in told
     assert "-# The numbers: expected 0.5" in told
     assert "<https://ranks.example/ladders/arena/matches/duels-" in told
-    assert "You won" in discord.press(ANN, discord.shown("1516.00"), "Why?")
+    assert "You beat" in discord.press(ANN, discord.shown("1516.00"), "Why?")
     assert "no rated match yet" in discord.command(EVE, "rank")
     assert discord.command(EVE, "why") == "You have not played yet."
     assert discord.press(BOB, discord.in_channel(BOARD)[0], "My rank").startswith(f"<@{BOB}>: rank 2")

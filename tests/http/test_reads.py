@@ -221,8 +221,8 @@ def test_the_matches_of_a_player_say_what_each_did_to_them(league):
     ]
     assert found.items[0].before is found.items[1].before is found.items[1].factors is None
     assert set(found.items[2].factors) == {one.name for one in rules("elo").system.factors}
-    assert found.items[2].headline == "You won an even match, so your rating rose by 15.26."
-    assert found.items[2].otherwise == "A loss would have cost 16.74."  # 32 − 15.26
+    assert found.items[2].headline == "You beat an evenly matched opponent, so your rating rose by 15.26."
+    assert found.items[2].otherwise == "A loss would have cost you 16.74."  # 32 − 15.26
     assert found.items[0].headline is found.items[0].otherwise is None
 
 
@@ -281,9 +281,9 @@ def test_a_match_is_told_with_its_odds_changes_and_reasons(league):
         "Team 0: place 1, expected 52.3% before the match.",
         "Team 1: place 2, expected 47.7% before the match.",
     ]
-    assert ann.headline == "You won an even match, so your rating rose by 15.26."
-    assert cat.headline == "You lost an even match, so your rating fell by 15.26."
-    assert (ann.otherwise, cat.otherwise) == ("A loss would have cost 16.74.", "A win would have earned 16.74.")
+    assert ann.headline == "You beat an evenly matched opponent, so your rating rose by 15.26."
+    assert cat.headline == "You lost to an evenly matched opponent, so your rating fell by 15.26."
+    assert (ann.otherwise, cat.otherwise) == ("A loss would have cost you 16.74.", "A win would have earned you 16.74.")
     assert (found.teams[0].factors, set(ann.factors)) == ({}, {one.name for one in rules("elo").system.factors})
 
 

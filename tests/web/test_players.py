@@ -137,7 +137,8 @@ def test_a_player_sees_rank_form_record_and_every_change(anyone, league):
     assert "All time 3 – 1 won – lost" in told
     assert "Streak now 1 loss best: 3 wins in a row" in told
     assert f"{change['ann']:.2f}".replace("-", "−") in told
-    assert "They won an even match, so their rating rose by 16.00. A loss would have cost 16.00." in told
+    won = "They beat an evenly matched opponent, so their rating rose by 16.00."
+    assert f"{won} A loss would have cost them 16.00." in told
     assert "joe 1–0–1" in told  # met twice: won, then lost
 
 
@@ -163,14 +164,15 @@ def test_a_match_tells_the_odds_before_and_each_factor_with_a_bar_and_a_sentence
     assert f"{odds:.0f} % chance to win, before the match {100 - odds:.0f} %" in told
     assert f"1,516 → {1516 + 32 * (1 - odds / 100):,.0f}" in told
     gain = 32 * (1 - odds / 100)
-    why = f"won an even match, so {{}} rating rose by {gain:.2f}."
+    why = f"beat an evenly matched opponent, so {{}} rating rose by {gain:.2f}."
     assert f"They {why.format('their')}" in told
-    assert f"A loss would have cost {32 - gain:.2f}." in told
+    assert f"A loss would have cost them {32 - gain:.2f}." in told
     assert f"+{gain:.2f}" in told
     anyone.get(f"/ladders/{league}/me?want=standing&player=ann")
     own = words(anyone.page(f"/ladders/{league}/matches/m2"))
     assert f"You {why.format('your')}" in own
-    assert "They lost an even match" in own
+    assert f"A loss would have cost you {32 - gain:.2f}." in own
+    assert "They lost to an evenly matched opponent" in own
     assert "ann beat joe" in told
     assert "left" not in told
     assert page.count('<svg class="bar"') >= 3  # the odds, and factors of both

@@ -20,9 +20,9 @@ def test_a_victory_shows_the_way_of_the_rating_and_the_streak(anyone, league):
     assert "Victory" in page
     assert "1,516 before" in page
     assert "Streak 2 wins in a row" in page
-    assert "They won" not in page
-    assert "You won" in page
-    assert "A loss would have cost" in page
+    assert "They beat" not in page
+    assert "You beat" in page
+    assert "A loss would have cost you" in page
 
 
 def test_a_defeat_and_a_draw_have_their_words(anyone, league, service):
@@ -57,7 +57,7 @@ def test_the_result_is_json_too(anyone, league):
     assert found["standing_before"]["rating"] == pytest.approx(1516.0)
     assert found["change"] == pytest.approx(found["standing_after"]["rating"] - 1516.0, abs=0.005)
     assert found["streak"] == {"word": "won", "length": 2}
-    assert found["headline"].startswith("You won")
+    assert found["headline"].startswith("You beat")
 
 
 @pytest.mark.parametrize("show", ["percentile", "division"])

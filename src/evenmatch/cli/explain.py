@@ -154,7 +154,7 @@ def _why(change: Change | None, explanation: Explanation | None) -> Story:
         return {"before": None, "after": None}
     return {
         **{"before": change.before, "after": change.after},
-        **{"headline": explanation.of_another, "otherwise": explanation.otherwise},
+        **{"headline": explanation.of_another, "otherwise": explanation.otherwise_of_another},
         "factors": _known(explanation.factors_of_player),
     }
 

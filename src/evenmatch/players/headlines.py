@@ -29,12 +29,14 @@ class Explanation(NamedTuple):
     headline    a sentence to the player ("You won …"): the result, what was expected, and the change
     of_another  the same sentence for everybody else ("They won …")
     otherwise   what another result would have done to the rating; None: the system cannot tell, or the player left
+    otherwise_of_another  the same for everybody else
     factors_of_team, factors_of_player  the factors that are the same for all players of a team of several, and the rest
     """
 
     headline: str
     of_another: str
     otherwise: str | None
+    otherwise_of_another: str | None
     factors_of_team: Mapping[str, FactorValue]
     factors_of_player: Mapping[str, FactorValue]
 
@@ -99,7 +101,7 @@ class _Telling(NamedTuple):
         reason = _reason(by, change, lead, name) if counts else wording.NOT_COUNTED
         notes = _notes(by, change, lead, reason) if reason.sentence in wording.NOTED else []
         others = self.others(change, slot) if counts and not left and reason.otherwise else {}
-        level = self.level(change, others) if any(note.sentence == wording.UNCERTAIN for note in notes) else None
+        level = self.level(change, others) if any(note.sentence == wording.UNCERTAIN for note in notes) else []
         if level:
             notes = [note for note in notes if note.sentence != wording.UNCERTAIN]
         other = level or [self.other_result(reason, result, one, change.moved) for result, one in others.items()]
@@ -109,16 +111,18 @@ class _Telling(NamedTuple):
         clauses = {
             "result": wording.RESULTS[name],
             "outcome": wording.OUTCOMES.get((name, expected), wording.RESULTS[name]),
-            **dict(zip(("effect", "it"), wording.EFFECTS[_direction(change.moved)], strict=True)),
+            "kind": wording.KINDS.get(name.removeprefix("left and "), wording.OTHER_KIND),
+            **dict(zip(("effect", "Effect", "it"), wording.EFFECTS[_direction(change.moved)], strict=True)),
         }
-        to_player, to_others = (
-            " ".join(self.sentence(one, clauses, values, self.voice(person, change.team)) for one in told)
-            for person in ("player", "others")
+        (to_player, otherwise), (to_others, otherwise_of_another) = (
+            [" ".join(self.sentence(one, clauses, values, voice) for one in sentences) for sentences in (told, other)]
+            for voice in (self.voice(person, change.team) for person in ("player", "others"))
         )
         return Explanation(
             to_player,
             to_others,
-            " ".join(other) or None,
+            otherwise or None,
+            otherwise_of_another or None,
             {factor: value for factor, value in change.factors.items() if factor in shared},
             {factor: value for factor, value in change.factors.items() if factor not in shared},
         )
@@ -168,16 +172,16 @@ class _Telling(NamedTuple):
             if team == change.team and math.isfinite(ratings[slot])
         }
 
-    def level(self, change: Change, others: Mapping[str, Change]) -> list[str] | None:
-        """The sentence about both ends after a draw or a tie of all of an uncertain rating; None for other results."""
+    def level(self, change: Change, others: Mapping[str, Change]) -> list[Reason]:
+        """The sentence about both ends after a draw or a tie of all of an uncertain rating; none for other results."""
         most, least = (next(iter(others.values())), [*others.values()][-1]) if len(others) == 2 else (change, change)
         if most.moved <= 0 or least.moved >= 0:
-            return None
+            return []
         kind = "draw" if "win" in others else "tie"
         points = {"most": _points(self.by, most.moved), "least": _points(self.by, least.moved)}
-        return [self.translate(wording.UNCERTAIN_LEVEL[kind]).format(**points)]
+        return [Reason(wording.UNCERTAIN_LEVEL[kind], points)]
 
-    def other_result(self, reason: Reason, result: str, change: Change, really: float) -> str:
+    def other_result(self, reason: Reason, result: str, change: Change, really: float) -> Reason:
         """Say what another result would have done to the rating. really: the change that this result brought."""
         by, moved = self.by, change.moved
         if moved == 0:
@@ -188,7 +192,7 @@ class _Telling(NamedTuple):
             effect = "earned" if result.startswith(("win", "first")) else "still"
         large = change.before >= 10 or by.system.whole(by.parameters)
         floor = f"{change.before:,.0f}" if large else f"{change.before:.2f}"
-        return self.translate(reason.otherwise[result, effect]).format(points=_points(by, moved), floor=floor)
+        return Reason(reason.otherwise[result, effect], {"points": _points(by, moved), "floor": floor})
 
 
 def _reason(by: Rules, change: Change, lead: float, name: str) -> Reason:

@@ -56,7 +56,7 @@ from evenmatch.systems.system import (
     wording,
 )
 
-CAUSES = ("by_entry", "by_pause", "by_weights")  # of a change, besides the match itself
+CAUSES = ("by_weights", "by_pause", "by_entry")  # of a change, besides the match itself; the first is explained first
 LOWEST, HIGHEST = -1e6, 1e6
 
 
@@ -161,35 +161,35 @@ FACTORS = (
 def _because(change: Change, p: EvenParameters) -> Reason | None:
     """The match's own parts of the change and its other causes, if one besides the result is a quarter of it.
 
-    The largest is explained, from a tenth of the change, unless a player's own score makes the text long. What rounding
-    leaves is added to the result's part.
+    A cause is explained from a tenth of the change; smaller ones are added up. What rounding leaves is added to the
+    result's part.
     """
     parts = {name: round(float(change.factors[name]), 2) for name in ("by_margin", "by_scores", *CAUSES)}
-    moved = abs(change.moved)
+    moved, margin = abs(change.moved), parts["by_margin"]
     if not moved or max(map(abs, parts.values())) < moved / 4:
         return None
     by_result = round(change.moved - sum(parts.values()), 2)
-    narrow = "narrow" if parts["by_margin"] * by_result < 0 else "by_margin"
-    margin = "level" if change.result == 0.5 else narrow if change.result in (0.0, 1.0) else "by_margin"
-    own = {"by_result": by_result, margin: parts["by_margin"], "by_scores": parts["by_scores"]}
-    cause = max(CAUSES, key=lambda name: abs(parts[name]))
-    main = parts[cause] if abs(parts[cause]) >= moved / 10 else 0.0
-    rest = {name: parts[name] for name in CAUSES if parts[name] and not (main and name == cause)}
-    if not main:
+    kind = "win" if change.result > 0.5 else "loss"
+    narrow = "narrow " if margin * (change.result - 0.5) < 0 else ""
+    told_margin = "level" if change.result == 0.5 else narrow + kind
+    own = {"by_result": by_result, told_margin: margin, "by_scores": parts["by_scores"]}
+    main = next((name for name in CAUSES if abs(parts[name]) >= moved / 10), None)
+    if main is None:
+        small = round(parts["by_pause"] + parts["by_weights"], 2)
         against = change.is_against_result or change.moved * by_result < 0
-        return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=_listed(own | rest))
+        listed = _listed({**own, "by_entry": parts["by_entry"], "small": small})
+        return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=listed)
     whole = round(sum(own.values()), 2)
-    mainly = main * change.moved > 0 and main * whole >= 0 and abs(main) > 2 * abs(whole)
-    listed = wording.WHOLE_PART if parts["by_margin"] or parts["by_scores"] else wording.RESULT_PART
-    sentences = wording.ONLY_PART if mainly else listed
-    by_match = Reason(sentences[whole > 0], _part(whole), parts=_listed(own)) if whole else Reason(wording.NO_PART)
-    others = [Reason(wording.REST[name, part > 0], _part(part)) for name, part in rest.items()]
-    if mainly:
-        in_all = Reason(wording.MAINLY[cause, main > 0], _part(main, signed=True))
-        return Reason(wording.OUTCOME, then=(in_all, by_match, *others))
-    why = wording.REST if parts["by_scores"] else wording.BUT if main * whole < 0 else wording.ALSO
-    explained = Reason(why[cause, main > 0], _part(main))
-    return Reason(wording.OUTCOME, then=(by_match, explained, *others, Reason(wording.IN_ALL)))
+    if 0 < whole / change.moved < 1 / 3 and not change.is_against_result:
+        sentence = wording.ONLY_PART
+    else:
+        sentences = wording.WHOLE_PART if margin or parts["by_scores"] else wording.RESULT_PART
+        sentence = sentences[whole > 0] if whole else wording.NO_PART
+    by_match = Reason(sentence, _part(whole), parts=_listed(own))
+    others = [name for name in CAUSES if name != main and parts[name]]
+    causes = [wording.CAUSE[main, parts[main] > 0], *(wording.REST[name, parts[name] > 0] for name in others)]
+    told = [Reason(cause, _part(parts[name])) for cause, name in zip(causes, (main, *others), strict=True)]
+    return Reason(wording.TOTAL_AGAINST if change.is_against_result else wording.TOTAL, then=(by_match, *told))
 
 
 def _listed(parts: Mapping[str, float]) -> tuple[tuple[str, Mapping[str, object]], ...]:

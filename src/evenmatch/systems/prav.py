@@ -278,13 +278,12 @@ def _because(change: Change, p: PravParameters) -> Reason | None:
         return Reason(wording.VARIED_LESS if rose else wording.VARIED_MORE) if against else None
     if f["window"] == 1:
         return Reason(wording.PERFORMANCE) if against else None
-    own, mean, games = float(f["outcome"]), float(f["window_outcome"]), {"games": f"{float(f['window']):.0f}"}
-    share, due = wording.percentages(mean, float(f["window_expected"]))
+    own, games = float(f["outcome"]), {"games": f"{float(f['window']):.0f}"}
+    share, due = wording.percentages(float(f["window_outcome"]), float(f["window_expected"]))
     counted = "result" if own == change.result else "share" if p.outcome == "share" else "performance"
-    direction = wording.RISE if rose else wording.FALL if change.moved else wording.NO_CHANGE
     then = (
-        Reason(wording.COUNTED[counted, own > mean], {"own": f"{100 * own:.0f}"}),
-        Reason(wording.STANDING[direction], {**games, "share": share, "due": due}),
+        Reason(wording.COUNTED[counted], {"own": f"{100 * own:.0f}"}),
+        Reason(wording.STANDING, {**games, "share": share, "due": due}),
     )
     return Reason(wording.NOT_ALONE if against else wording.LAST_GAMES, games, then=then)
 

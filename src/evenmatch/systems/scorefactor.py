@@ -241,17 +241,18 @@ def _because(change: Change, p: ScorefactorParameters) -> Reason | None:
     share, due, gain = (float(f[name]) for name in ("share", "expected_share", "gain"))
     if f["k"] == 0:
         return Reason(wording.LEFT_OUT)
-    if change.is_against_result and change.moved * gain < 0:
+    if change.moved * gain < 0:
         return Reason(wording.ROTTED, {"lost": f"{float(f['rot']):g}"})
     if share == change.result and abs(due - change.expected) < TINY:  # a duel, which goes by the result
         return floor_reason(change, floor) if f["floor"] else None
-    scores = {**dict(zip(("share", "due"), wording.percentages(share, due), strict=True)), "floor": floor}
     if f["floor"] and change.moved == 0:
-        return Reason(wording.SCORED_AT_FLOOR, scores)
+        return Reason(wording.SCORED_AT_FLOOR, {"floor": floor})
     if gain * (share - due) <= 0 and share != due:
-        return Reason(wording.SPARED, scores)
+        return Reason(wording.SPARED)
+    pace = wording.RISE if share > due else wording.FALL if share < due else wording.NO_CHANGE
+    scores = dict(zip(("share", "due"), wording.percentages(share, due), strict=True))
     sentence = wording.SCORED_AGAINST if change.is_against_result else wording.SCORED
-    return Reason(sentence if change.result in (0.0, 0.5, 1.0) else wording.SCORED_PLACED, scores)
+    return Reason(sentence, then=(Reason(wording.PACE[pace], scores),))
 
 
 def _note(change: Change, p: ScorefactorParameters) -> Reason | None:

@@ -3,8 +3,9 @@
 A template names the player as {You}, {you}, {them}, {Your} and {your}; {Side}, {side}, {its} and {was} are about the
 player or, in a team of several, the team; {favourite} is about the rivals and {players} about all. `message` replaces
 these words, so a translator sees a message for each combination, in which only values are left in braces, and may move
-those. Clauses are joined at two places: {result} ("You lost") or {outcome} ("You lost to the favourite (your chance of
-winning was about 20%)") begin a sentence, and {effect} ("your rating fell by 3.20") or {it} ("it fell …") follow "so".
+those. Clauses are joined: {result} ("You lost") or {outcome} ("You lost to the favourite (your chance of winning was
+about 20%)") begin a sentence, {effect} ("your rating fell by 3.20") or {it} ("it fell …") follow "so" or "but", and
+{Effect} ("Your rating fell by 3.20") or {kind} ("This loss") begin another sentence.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ RESULTS = {
 OUTCOMES = {  # by result and expectation; a result that is missing here is told without the expectation
     ("won", "favourite"): "{Side} won as the favourite ({its} chance of winning was about {chance}%)",
     ("won", "underdog"): "{Side} beat {favourite} ({its} chance of winning was about {chance}%)",
-    ("won", "equal"): "{Side} won an even match",
+    ("won", "equal"): "{Side} beat an evenly matched opponent",
     ("drew", "favourite"): "{Side} drew as the favourite ({its} chance of winning was about {chance}%)",
     ("drew", "underdog"): "{Side} drew with {favourite} ({its} chance of winning was about {chance}%)",
     ("drew", "favourite, less"): "{Side} drew as the favourite ({its} chance of winning was about {chance}%), which is "
@@ -68,10 +69,10 @@ OUTCOMES = {  # by result and expectation; a result that is missing here is told
     ("drew", "underdog, more"): "{Side} drew with {favourite} ({its} chance of winning was about {chance}%), which is "
     "more than expected",
     ("drew", "nearly equal"): "{Side} drew a nearly even match ({its} chance of winning was about {chance}%)",
-    ("drew", "equal"): "{Side} drew an even match",
+    ("drew", "equal"): "{Side} drew with an evenly matched opponent",
     ("lost", "favourite"): "{Side} lost as the favourite ({its} chance of winning was about {chance}%)",
     ("lost", "underdog"): "{Side} lost to {favourite} ({its} chance of winning was about {chance}%)",
-    ("lost", "equal"): "{Side} lost an even match",
+    ("lost", "equal"): "{Side} lost to an evenly matched opponent",
     ("placed", "better"): "{Side} finished {place} of {teams}, better than expected",
     ("placed", "worse"): "{Side} finished {place} of {teams}, worse than expected",
     ("tied", "better"): "{Side} tied for {place} of {teams}, better than expected",
@@ -80,11 +81,13 @@ OUTCOMES = {  # by result and expectation; a result that is missing here is told
     ("all tied", "worse"): "All {teams} {players} tied. {Side} {was} expected to do better than the others",
 }
 RISE, FALL, NO_CHANGE = range(3)
-EFFECTS = {  # the clauses {effect} and {it}
-    RISE: ("{your} rating rose by {points}", "it rose by {points}"),
-    FALL: ("{your} rating fell by {points}", "it fell by {points}"),
-    NO_CHANGE: ("{your} rating did not change", "it did not change"),
+EFFECTS = {  # the clauses {effect}, {Effect} and {it}
+    RISE: ("{your} rating rose by {points}", "{Your} rating rose by {points}", "it rose by {points}"),
+    FALL: ("{your} rating fell by {points}", "{Your} rating fell by {points}", "it fell by {points}"),
+    NO_CHANGE: ("{your} rating did not change", "{Your} rating did not change", "it did not change"),
 }
+KINDS = {"won": "This win", "drew": "This draw", "lost": "This loss"}  # the clause {kind}, by result
+OTHER_KIND = "This result"
 _OTHER_RESULTS = {
     "win": "A win",
     "loss": "A loss",
@@ -102,9 +105,9 @@ def _otherwise(**effects: str) -> Mapping[tuple[str, str], str]:
 
 
 OTHERWISE = _otherwise(
-    earned="would have earned {points}.",
-    still="would still have brought {points}.",
-    cost="would have cost {points}.",
+    earned="would have earned {them} {points}.",
+    still="would still have brought {them} {points}.",
+    cost="would have cost {them} {points}.",
     same="would have cost just as much.",
     nothing="would have changed nothing.",
     floor="would have changed nothing, because {floor} is the lowest rating there is.",
@@ -112,7 +115,9 @@ OTHERWISE = _otherwise(
 OTHERWISE_IN_ALL = MappingProxyType(
     {
         **OTHERWISE,
-        **_otherwise(earned="would have earned {points} in all.", still="would still have brought {points} in all."),
+        **_otherwise(
+            earned="would have earned {them} {points} in all.", still="would still have brought {them} {points} in all."
+        ),
     }
 )
 
@@ -139,10 +144,10 @@ BY_OPPONENT = Reason("{result}, but it matters how {you} did against each single
 BY_HISTORY = Reason("{result}, but {your} earlier matches count as well, so {effect}.")
 NOT_COUNTED = Reason("{result}, but this match does not count for {your} rating, so {it}.")
 OWN_ABOVE = Reason(
-    "{outcome}, but more was expected of {them} because {your} own rating is above {your} team's average, so {effect}."
+    "{outcome}, but we expected more of {them} because {your} rating is above {your} team's average, so {effect}."
 )
 OWN_BELOW = Reason(
-    "{outcome}, but less was expected of {them} because {your} own rating is below {your} team's average, so {effect}."
+    "{outcome}, but we expected less of {them} because {your} rating is below {your} team's average, so {effect}."
 )
 LEFT_UNPUNISHED = Reason("{You} left early, but {side} won, and leaving carries no penalty here, so {effect}.")
 
@@ -169,68 +174,62 @@ NO_TIME = "{result}, but {you} had too little playing time in this match, so {ef
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
-_COMPARED = (
-    "At {your} pace, {you} would on average score {share} of 100 points against another player. We expected {due}"
-)
-_SPEED = f"how fast {{you}} scored while playing. {_COMPARED}, so {{effect}}."
-SCORED = f"{{result}}. With more than two players, what counts is {_SPEED}"
-SCORED_PLACED = f"{{result}}, but places do not count here. What counts is {_SPEED}"
-SCORED_AGAINST = f"{{result}}, but with more than two players, what counts is {_SPEED}"
-SCORED_AT_FLOOR = f"{{result}}. {_COMPARED}. {{Your}} rating is already {{floor}}, the lowest there is, so {{it}}."
-SPARED = f"{{result}}. {_COMPARED}. But a favourite never loses points to an opponent who scored less, so {{effect}}."
-LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
-ROTTED = "{result}, but {you} had lost {lost} for weeks without a match, so {effect}."
-LAST_GAMES = "{result}. {Your} rating depends on {your} last {games} games together."
-NOT_ALONE = "{result}, but {your} rating depends on {your} last {games} games together."
-COUNTED = {  # by what the match counted for, and whether that is above the average
-    (by, above): f"{start}his one counted {{own}} out of 100, {'above' if above else 'below'} {{your}} average."
-    for by, start in (("result", "T"), ("share", "By its score, t"), ("performance", "With {your} own performance, t"))
-    for above in (True, False)
+_SPEED = "With more than two players, only {your} own scoring speed counts."
+SCORED, SCORED_AGAINST = f"{{result}}. {{Effect}}. {_SPEED}", f"{{result}}, but {{effect}}. {_SPEED}"
+_SHARE = "fast enough for {share} of every 100 points against another player"
+PACE = {
+    RISE: f"{{You}} scored faster than we expected: {_SHARE}, where we expected {{due}}.",
+    FALL: f"{{You}} scored more slowly than we expected: {_SHARE}, where we expected {{due}}.",
+    NO_CHANGE: "{You} scored as fast as we expected.",
 }
-STANDING = (
-    "Over those games, {you} averaged {share}. With {your} rating, we expect only {due}, so {effect}.",
-    "Over those games, {you} averaged only {share}. With {your} rating, we expect {due}, so {effect}.",
-    "Over those games, {you} averaged {share}. With {your} rating, we expect almost the same, {due}, so {effect}.",
-)
+_SLOWLY = "{result}. {You} scored more slowly than we expected, but"
+SCORED_AT_FLOOR = f"{_SLOWLY} {{your}} rating cannot go below {{floor}}, so {{it}}."
+SPARED = f"{_SLOWLY} a favourite never loses points to an opponent who scored less, so {{effect}}."
+LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
+ROTTED = "{result}. {Effect}, because {you} had lost {lost} for weeks without a match."
+LAST_GAMES = "{result}. {Effect}. It looks at {your} last {games} games, not just this one."
+NOT_ALONE = "{result}, but {effect}, because it looks at {your} last {games} games, not just this one."
+COUNTED = {
+    "result": "{kind} scored {own} out of 100.",
+    "share": "{kind} scored {own} out of 100, with the final score counted in.",
+    "performance": "{kind} scored {own} out of 100, with {your} own play counted in.",
+}
+STANDING = "{Your} average over those {games} games is {share}. For a player with {your} rating, we expect {due}."
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
 BREAKDOWN, BREAKDOWN_AGAINST = "{outcome}, so {effect}: {parts}.", "{outcome}, but {effect}: {parts}."
 PARTS = "{parts}, {part}"  # a list of parts, and one more
 BY_FACTOR = {
     "by_result": "{part} for the result",
-    "by_margin": "{part} for the margin",
-    "narrow": "{part} because the margin was smaller than expected",
+    "win": "{part} for how big the win was",
+    "loss": "{part} for how big the loss was",
+    "narrow win": "{part} for a smaller win than expected",
+    "narrow loss": "{part} for a smaller loss than expected",
     "level": "{part} for the level score",
     "by_scores": "{part} for {your} own score",
     "by_entry": "{part} for the strength of newcomers here",
-    "by_pause": "{part} for the time since {your} last match",
-    "by_weights": "{part} for everybody's matches since {your} last one",
+    "small": "{part} for small changes since {your} last match",
 }
-OUTCOME, IN_ALL = "{outcome}.", "In all, {effect}."
-NO_PART = "This match changed nothing."
-WHOLE_PART = "This match cost {them} {part} ({parts}).", "This match earned {them} {part} ({parts})."
-RESULT_PART = "This match cost {them} {part}.", "This match earned {them} {part}."
-ONLY_PART = "This match cost {them} only {part}.", "This match earned {them} only {part}."
-_SMALLER = {
-    "by_entry": "The strength of newcomers here",
-    "by_pause": "The time since {your} last match",
-    "by_weights": "Everybody's matches since {your} last one",
+TOTAL, TOTAL_AGAINST = "{outcome}. {Effect}.", "{outcome}, but {effect}."
+NO_PART, ONLY_PART = "None of that is from this match.", "Only {part} of that is from this match."
+WHOLE_PART = "This match took off {part} ({parts}).", "This match added {part} ({parts})."
+RESULT_PART = "This match took off {part}.", "This match added {part}."
+
+
+def _causes(**causes: str) -> Mapping[tuple[str, bool], str]:
+    """A sentence for each cause, and whether it raised the rating."""
+    verbs = {True: "added", False: "took off"}
+    return {(name, rose): f"{text} {verb} {{part}}." for name, text in causes.items() for rose, verb in verbs.items()}
+
+
+CAUSE = {
+    ("by_entry", True): "Newcomers here turn out stronger than their first rating says. That added {part}.",
+    ("by_entry", False): "Newcomers here turn out weaker than their first rating says. That took off {part}.",
+    **_causes(
+        by_pause="{Your} old results count less after {your} break. That",
+        by_weights="Matches played since {your} last one changed how much {your} old results count. That",
+    ),
 }
-REST = {
-    (cause, rose): f"{what} {'earned' if rose else 'cost'} {{part}}."
-    for cause, what in _SMALLER.items()
-    for rose in (True, False)
-}
-_CAUSES = {  # by whether it raised the rating
-    ("by_entry", False): "newcomers here turn out weaker than their first rating says",
-    ("by_entry", True): "newcomers here turn out stronger than their first rating says",
-    ("by_pause", False): "{your} older, better results count less after the time without a match",
-    ("by_pause", True): "{your} older, worse results count less after the time without a match",
-    ("by_weights", False): "everybody's matches since {your} last one changed how much {your} old results count",
-    ("by_weights", True): "everybody's matches since {your} last one changed how much {your} old results count",
-}
-BUT = {key: f"But {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
-ALSO = {key: f"Also, {why}, which {'earned' if key[1] else 'cost'} {{part}}." for key, why in _CAUSES.items()}
-MAINLY = {key: f"In all, {{effect}}, mainly because {why} ({{part}})." for key, why in _CAUSES.items()}
+REST = {**CAUSE, **_causes(by_pause="{Your} break", by_weights="Small changes since {your} last match")}
 EARNED_WIN = "{result}. {You} got {win} for the win and {participation} for playing, so {effect}."
 EARNED_DRAW = "{result}. {You} got {draw} for the draw and {participation} for playing, so {effect}."
 EARNED_WINS = (
@@ -266,26 +265,27 @@ LEFT_TO_FLOOR = (
 
 # Second sentences, about the size of a change. They follow the reasons of NOTED only.
 BY_OWN = (OWN_ABOVE.sentence, OWN_BELOW.sentence)
-NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, *BY_OWN, SCORED, SCORED_PLACED, SCORED_AGAINST)
-UNCERTAIN = "{Your} rating is still uncertain, so it can move a lot."
+NOTED = (AS_USUAL.sentence, LEFT_UNPUNISHED.sentence, *BY_OWN, SCORED, SCORED_AGAINST)
+UNCERTAIN = "We are not sure of {your} level yet, so {your} rating can still move a lot."
 UNCERTAIN_LEVEL = {  # after a draw or a tie of all, in place of UNCERTAIN and the sentences about other results
-    "draw": "This rating is still uncertain, so a win would have earned {most} and a loss would have cost {least}.",
-    "tie": "This rating is still uncertain, so finishing first alone would have earned {most} and finishing last alone "
-    "would have cost {least}.",
+    "draw": "We are not sure of {your} level yet, so a win would have earned {them} {most} and a loss would have cost "
+    "{them} {least}.",
+    "tie": "We are not sure of {your} level yet, so finishing first alone would have earned {them} {most} and "
+    "finishing last alone would have cost {them} {least}.",
 }
 PERFORMED = (
     "This result would fit a player rated about {performance}, and {your} rating moved part of the way there.",
-    "This result would fit a player rated about {performance}. {Your} rating is still uncertain, so it moved far in "
-    "that direction.",
+    "This result would fit a player rated about {performance}. We are not sure of {your} level yet, so {your} rating "
+    "moved far in that direction.",
 )
-FEW_GAMES = "{You} have played few games here, so {your} rating still moves a lot."
-SHORT_TIME = "{You} did not play long, which made the change smaller."
+FEW_GAMES = "{You} have not played many games here yet, so {your} rating still moves a lot."
+SHORT_TIME = "{You} did not play for long, so {your} rating moved less."
 BY_CERTAINTY = "{part} of that is because we are now more certain of {your} rating, so we show it higher."
 SOFTENED = "It would have fallen by {fall}, but we are now more certain of {your} rating, so we show it {part} higher."
 ONE_SIDED_NOTE = "The result was one-sided, which made the change bigger."
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
-    (direction, above): f"{{Your}} own rating is {where} {{your}} team's average, so {much} was expected of {{them}}, "
-    f"which made the change {'smaller' if (direction == RISE) == above else 'bigger'}."
+    (direction, above): f"{{Your}} rating is {where} {{your}} team's average, so we expected {much} of {{them}} and "
+    f"{{you}} {'gained' if direction == RISE else 'lost'} {'less' if (direction == RISE) == above else 'more'}."
     for direction in (RISE, FALL)
     for above, where, much in ((True, "above", "more"), (False, "below", "less"))
 }
