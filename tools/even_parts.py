@@ -60,6 +60,7 @@ PARTS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
     "no mean of newcomers": lambda: constants(ENTRY_VARIANCE=0.0),
     "no experience": lambda: constants(EXPERIENCE_VARIANCE=0.0),
     "no offsets by ladder": lambda: constants(OFFSET=0.0),
+    "margins always trusted": lambda: constants(TRUST_VARIANCE=0.0),
     "no pull of a pause (π 0)": lambda: experts(pull=0.0),
     "no shared error (ρ 0)": lambda: experts(shared=0.0),
     "teams by their sum (α 0)": lambda: experts(share=0.0),
