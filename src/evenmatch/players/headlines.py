@@ -108,10 +108,11 @@ class _Telling(NamedTuple):
         told = [reason, *reason.then, *notes]
         if name == "drew" and _draw_explains(change, reason):
             expected = {"favourite": "favourite, less", "underdog": "underdog, more"}.get(expected, expected)
+        kind, deed = wording.KINDS.get(name.removeprefix("left and "), wording.OTHER_KIND)
         clauses = {
             "result": wording.RESULTS[name],
             "outcome": wording.OUTCOMES.get((name, expected), wording.RESULTS[name]),
-            "kind": wording.KINDS.get(name.removeprefix("left and "), wording.OTHER_KIND),
+            **{"kind": kind, "deed": deed},
             **dict(zip(("effect", "Effect", "it"), wording.EFFECTS[_direction(change.moved)], strict=True)),
         }
         (to_player, otherwise), (to_others, otherwise_of_another) = (
@@ -225,7 +226,7 @@ def _notes(by: Rules, change: Change, lead: float, reason: Reason) -> list[Reaso
     notes = [] if own is None else [own]
     if reason.sentence not in wording.BY_OWN and abs(lead) >= OWN_GAP and by.system.own_rating(by.parameters):
         notes.append(Reason(wording.OWN_NOTES[_direction(change.moved), lead > 0]))
-    return notes
+    return sorted(notes, key=lambda note: note.sentence == wording.UNCERTAIN)  # the uncertainty comes last
 
 
 def _otherwise(by: Rules, match: History, changes: Sequence[Sequence[Change]]) -> Mapping[tuple[int, str], Floats]:

@@ -180,11 +180,8 @@ def _because(change: Change, p: EvenParameters) -> Reason | None:
         listed = _listed({**own, "by_entry": parts["by_entry"], "small": small})
         return Reason(wording.BREAKDOWN_AGAINST if against else wording.BREAKDOWN, parts=listed)
     whole = round(sum(own.values()), 2)
-    if 0 < whole / change.moved < 1 / 3 and not change.is_against_result:
-        sentence = wording.ONLY_PART
-    else:
-        sentences = wording.WHOLE_PART if margin or parts["by_scores"] else wording.RESULT_PART
-        sentence = sentences[whole > 0] if whole else wording.NO_PART
+    sentences = wording.WHOLE_PART if margin or parts["by_scores"] else wording.RESULT_PART
+    sentence = sentences[whole > 0] if whole else wording.NO_PART
     by_match = Reason(sentence, _part(whole), parts=_listed(own))
     others = [name for name in CAUSES if name != main and parts[name]]
     causes = [wording.CAUSE[main, parts[main] > 0], *(wording.REST[name, parts[name] > 0] for name in others)]

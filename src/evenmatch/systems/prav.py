@@ -278,14 +278,15 @@ def _because(change: Change, p: PravParameters) -> Reason | None:
         return Reason(wording.VARIED_LESS if rose else wording.VARIED_MORE) if against else None
     if f["window"] == 1:
         return Reason(wording.PERFORMANCE) if against else None
-    own, games = float(f["outcome"]), {"games": f"{float(f['window']):.0f}"}
+    own, games = float(f["outcome"]), f"{float(f['window']):.0f}"
+    standing = wording.NO_CHANGE if not change.moved else wording.RISE if rose else wording.FALL
     share, due = wording.percentages(float(f["window_outcome"]), float(f["window_expected"]))
     counted = "result" if own == change.result else "share" if p.outcome == "share" else "performance"
     then = (
         Reason(wording.COUNTED[counted], {"own": f"{100 * own:.0f}"}),
-        Reason(wording.STANDING, {**games, "share": share, "due": due}),
+        Reason(wording.STANDING[standing], {"share": share, "due": due}),
     )
-    return Reason(wording.NOT_ALONE if against else wording.LAST_GAMES, games, then=then)
+    return Reason(wording.NOT_ALONE if against else wording.LAST_GAMES, {"games": games}, then=then)
 
 
 SYSTEM = System(

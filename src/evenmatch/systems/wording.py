@@ -4,8 +4,8 @@ A template names the player as {You}, {you}, {them}, {Your} and {your}; {Side}, 
 player or, in a team of several, the team; {favourite} is about the rivals and {players} about all. `message` replaces
 these words, so a translator sees a message for each combination, in which only values are left in braces, and may move
 those. Clauses are joined: {result} ("You lost") or {outcome} ("You lost to the favourite (your chance of winning was
-about 20%)") begin a sentence, {effect} ("your rating fell by 3.20") or {it} ("it fell …") follow "so" or "but", and
-{Effect} ("Your rating fell by 3.20") or {kind} ("This loss") begin another sentence.
+about 20%)") begin a sentence, {effect} ("your rating fell by 3.20") or {it} ("it fell …") follow "so" or "but",
+{Effect} ("Your rating fell by 3.20") or {kind} ("This loss") begin another sentence, {deed} ("losing") follows "for".
 """
 
 from __future__ import annotations
@@ -86,8 +86,12 @@ EFFECTS = {  # the clauses {effect}, {Effect} and {it}
     FALL: ("{your} rating fell by {points}", "{Your} rating fell by {points}", "it fell by {points}"),
     NO_CHANGE: ("{your} rating did not change", "{Your} rating did not change", "it did not change"),
 }
-KINDS = {"won": "This win", "drew": "This draw", "lost": "This loss"}  # the clause {kind}, by result
-OTHER_KIND = "This result"
+KINDS = {  # the clauses {kind} and {deed}, by result
+    "won": ("This win", "winning"),
+    "drew": ("This draw", "drawing"),
+    "lost": ("This loss", "losing"),
+}
+OTHER_KIND = ("This result", "the result")
 _OTHER_RESULTS = {
     "win": "A win",
     "loss": "A loss",
@@ -174,27 +178,36 @@ NO_TIME = "{result}, but {you} had too little playing time in this match, so {ef
 FIRST_GAMES = "{result}. In the first {games} games, {your} rating follows all of {your} results so far, so {it}."
 ONE_SIDED = "{result}, but one-sided results count for more, so {effect}."
 WHOLE_POINTS = "{result}, but ratings are rounded down to whole points, so {effect}."
-_SPEED = "With more than two players, only {your} own scoring speed counts."
+_SPEED = "With more than two players, only how fast {you} score changes {your} rating, not winning or losing."
 SCORED, SCORED_AGAINST = f"{{result}}. {{Effect}}. {_SPEED}", f"{{result}}, but {{effect}}. {_SPEED}"
-_SHARE = "fast enough for {share} of every 100 points against another player"
+_ONE_ON_ONE = "One on one, {your} speed would get {them} {share} of every 100 points; we expected {due}."
 PACE = {
-    RISE: f"{{You}} scored faster than we expected: {_SHARE}, where we expected {{due}}.",
-    FALL: f"{{You}} scored more slowly than we expected: {_SHARE}, where we expected {{due}}.",
+    RISE: f"{{You}} scored faster than we expected. {_ONE_ON_ONE}",
+    FALL: f"{{You}} scored more slowly than we expected. {_ONE_ON_ONE}",
     NO_CHANGE: "{You} scored as fast as we expected.",
 }
-_SLOWLY = "{result}. {You} scored more slowly than we expected, but"
-SCORED_AT_FLOOR = f"{_SLOWLY} {{your}} rating cannot go below {{floor}}, so {{it}}."
-SPARED = f"{_SLOWLY} a favourite never loses points to an opponent who scored less, so {{effect}}."
+SCORED_AT_FLOOR = (
+    "{result}. {You} scored more slowly than we expected. {Your} rating is already at the lowest possible, {floor}, so "
+    "it did not go down."
+)
+SPARED = (
+    "{result}. {You} scored more slowly than we expected, but a favourite never loses points to an opponent who scored "
+    "less, so {effect}."
+)
 LEFT_OUT = "{result}, but there was too little playing time to compare {your} score with the others', so {effect}."
 ROTTED = "{result}. {Effect}, because {you} had lost {lost} for weeks without a match."
-LAST_GAMES = "{result}. {Effect}. It looks at {your} last {games} games, not just this one."
-NOT_ALONE = "{result}, but {effect}, because it looks at {your} last {games} games, not just this one."
+LAST_GAMES = "{result}. {Effect}. {Your} rating follows {your} average over {your} last {games} games."
+NOT_ALONE = "{result}, but {effect}, because it follows {your} average over {your} last {games} games."
 COUNTED = {
-    "result": "{kind} scored {own} out of 100.",
-    "share": "{kind} scored {own} out of 100, with the final score counted in.",
-    "performance": "{kind} scored {own} out of 100, with {your} own play counted in.",
+    "result": "{kind} counted {own} out of 100.",
+    "share": "{kind} counted {own} out of 100, for {deed} and for the final score.",
+    "performance": "{kind} counted {own} out of 100, for {deed} and for how {you} played.",
 }
-STANDING = "{Your} average over those {games} games is {share}. For a player with {your} rating, we expect {due}."
+STANDING = {
+    RISE: "{Your} average is {share}. That is above the {due} we expect at {your} rating, so {you} went up.",
+    FALL: "{Your} average is {share}. That is below the {due} we expect at {your} rating, so {you} went down.",
+    NO_CHANGE: "{Your} average is {share}, and we expect {due} at {your} rating.",
+}
 PERFORMANCE = "{result}, but {your} own performance in the match counts as well, so {effect}."
 BREAKDOWN, BREAKDOWN_AGAINST = "{outcome}, so {effect}: {parts}.", "{outcome}, but {effect}: {parts}."
 PARTS = "{parts}, {part}"  # a list of parts, and one more
@@ -210,7 +223,7 @@ BY_FACTOR = {
     "small": "{part} for small changes since {your} last match",
 }
 TOTAL, TOTAL_AGAINST = "{outcome}. {Effect}.", "{outcome}, but {effect}."
-NO_PART, ONLY_PART = "None of that is from this match.", "Only {part} of that is from this match."
+NO_PART = "None of that is from this match."
 WHOLE_PART = "This match took off {part} ({parts}).", "This match added {part} ({parts})."
 RESULT_PART = "This match took off {part}.", "This match added {part}."
 
@@ -222,14 +235,17 @@ def _causes(**causes: str) -> Mapping[tuple[str, bool], str]:
 
 
 CAUSE = {
-    ("by_entry", True): "Newcomers here turn out stronger than their first rating says. That added {part}.",
-    ("by_entry", False): "Newcomers here turn out weaker than their first rating says. That took off {part}.",
+    ("by_entry", True): "Newcomers here turn out stronger than their first rating says: that added {part}.",
+    ("by_entry", False): "Newcomers here turn out weaker than their first rating says: that took off {part}.",
     **_causes(
-        by_pause="{Your} old results count less after {your} break. That",
-        by_weights="Matches played since {your} last one changed how much {your} old results count. That",
+        by_pause="{Your} older results count less over time: that",
+        by_weights="Newer matches made us weigh {your} older results again: that",
     ),
 }
-REST = {**CAUSE, **_causes(by_pause="{Your} break", by_weights="Small changes since {your} last match")}
+REST = {
+    **CAUSE,
+    **_causes(by_pause="The time since {your} last match", by_weights="Small changes since {your} last match"),
+}
 EARNED_WIN = "{result}. {You} got {win} for the win and {participation} for playing, so {effect}."
 EARNED_DRAW = "{result}. {You} got {draw} for the draw and {participation} for playing, so {effect}."
 EARNED_WINS = (
@@ -278,16 +294,16 @@ PERFORMED = (
     "This result would fit a player rated about {performance}. We are not sure of {your} level yet, so {your} rating "
     "moved far in that direction.",
 )
-FEW_GAMES = "{You} have not played many games here yet, so {your} rating still moves a lot."
+FEW_GAMES = "{You} are still new, so {your} rating moves a lot."
 SHORT_TIME = "{You} did not play for long, so {your} rating moved less."
 BY_CERTAINTY = "{part} of that is because we are now more certain of {your} rating, so we show it higher."
 SOFTENED = "It would have fallen by {fall}, but we are now more certain of {your} rating, so we show it {part} higher."
 ONE_SIDED_NOTE = "The result was one-sided, which made the change bigger."
 OWN_NOTES = {  # by the direction of the change, and whether the own rating is above the team's average
-    (direction, above): f"{{Your}} rating is {where} {{your}} team's average, so we expected {much} of {{them}} and "
-    f"{{you}} {'gained' if direction == RISE else 'lost'} {'less' if (direction == RISE) == above else 'more'}."
-    for direction in (RISE, FALL)
-    for above, where, much in ((True, "above", "more"), (False, "below", "less"))
+    (direction, above): f"{{You}} are rated {'above' if above else 'below'} {{your}} team's average, so {{you}} {verb} "
+    f"{'less' if (direction == RISE) == above else 'more'} than a player at the average would."
+    for direction, verb in ((RISE, "gain"), (FALL, "lose"))
+    for above in (True, False)
 }
 _ENDINGS = {1: "{number}st", 2: "{number}nd", 3: "{number}rd"}
 ORDINALS = (*_ENDINGS.values(), "{number}th")
