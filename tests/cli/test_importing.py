@@ -369,3 +369,27 @@ def test_an_import_of_new_matches_or_before_anybody_is_placed_does_not_say_so(pl
     (tmp_path / "one.csv").write_text(HEAD + f"m1,{ended:%F},home,ann,1\nm1,{ended:%F},away,bob,2\n")
     assert run("ladder", "create", "duel", "--system", "elo", "--placement", placement).code == 0
     assert run("import", "one.csv") == (0, "ladder duel: 1 match added\n", "")
+
+
+@pytest.mark.parametrize("command", ["import", "record"])
+def test_a_file_brings_the_context_columns_that_the_ladder_declares(command, run, league, tmp_path):
+    rows = [
+        f"c{n},2026-02-{n + 1:02}T12:00:00Z,{side},{name},{place},{('dust', 'mill')[n % 2]}\n"
+        for n in range(20)
+        for side, name, place in (("x", "a", 1 + n % 2), ("y", "b", 2 - n % 2))
+    ]
+    (tmp_path / "maps.csv").write_text(HEAD.replace("place\n", "place,map\n") + "".join(rows))
+    (tmp_path / "three.csv").write_text(THREE, encoding="utf-8")
+    run("ladder", "create", "arena", "--system", "even", "--context", "map")
+    ended = run(command, "maps.csv", "--ladder", "arena")
+    assert ended.code == 0, ended.err
+    assert "also reading the context columns of ladder arena, map; --context none leaves them out" in ended.err
+    told = json.loads(run("rate", "maps.csv", "--system", "even", "--context", "map", "--json").out)
+    assert ratings(run, "arena") == {one["player"]: one["rating"] for one in told["standings"]}
+    ended = run(command, "three.csv", "--ladder", "arena")
+    assert (ended.code, "has no column 'map'" in ended.err) == (1, True)
+    assert run(command, "three.csv", "--ladder", "arena", "--context", "none").code == 0
+    run("export", "--matches", "back.csv", "--ladder", "arena")
+    head, first, *_ = (tmp_path / "back.csv").read_text(encoding="utf-8").splitlines()
+    assert (head.split(",")[-1], first.split(",")[-1]) == ("map", "dust")
+    assert run("verify", "--ladder", "arena").code == 0

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
@@ -105,6 +106,24 @@ def test_settings_are_changed_and_noted(operator, league, service):
     assert "settings.changed" in words(operator.page("/operate/audit"))
     refused = operator.submit(f"{at}/settings", on=at, **{**form, "placement": "many"})
     assert "Expected a whole number from 0 to 2,147,483,647, or auto, got 'many'" in words(refused.text)
+
+
+def test_other_context_columns_rate_the_ladder_again(operator, service):
+    service.create_ladder("maps", "even", rules("even"))
+    for number in range(12):
+        match = duel(number, *(("ann", "bob") if number % 2 else ("bob", "ann")), "maps")
+        service.record(replace(match, context={"map": ("dust", "mill")[number % 2]}))
+    before, at = ratings(service, "maps"), "/ladders/maps/operate"
+    sent = operator.submit(f"{at}/settings", on=at, context="map, mode")
+    assert sent.status_code == 303
+    assert service.ladder("maps").settings.context == ("map", "mode")
+    assert service.verify("maps").is_equal
+    assert ratings(service, "maps") != before
+    assert 'value="map,mode"' in operator.page(at)
+    operator.submit(f"{at}/settings", on=at, context="")
+    assert ratings(service, "maps") == before
+    refused = operator.submit(f"{at}/settings", on=at, context="a b")
+    assert "Expected up to 4 different names" in words(refused.text)
 
 
 def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, service):

@@ -1,6 +1,7 @@
 """What players see: where they stand, how they came there, and why a rating moved."""
 
 import re
+from dataclasses import replace
 from html import unescape
 from urllib.parse import quote
 
@@ -521,3 +522,17 @@ def test_standings_show_wins_and_how_the_rating_moved_in_seven_days(anyone, leag
     assert " 80 % 4–0–1 " in rows["ann"]
     assert " no match " in rows["joe"]
     assert " 25 % 1–0–3 " in rows["joe"]
+
+
+def test_a_page_says_on_which_maps_a_player_is_stronger(anyone, service):
+    service.create_ladder("maps", "even", rules("even"), Settings(context=("map", "mode")))
+    for number in range(24):
+        match = duel(number, *(("ann", "bob") if number % 2 else ("bob", "ann")), "maps")
+        place = "dust" if number % 2 else "mill<b>&"
+        service.record(replace(match, context={"map": place, "mode": "duel"}))
+    page = anyone.page("/ladders/maps/players/ann")
+    assert "Strength by map" in words(page)
+    assert "Strength by mode" not in words(page)  # there is only one
+    assert re.search(r"dust 12 matches \+\d+ [−+]\d+ to \+\d+ ", words(page))
+    assert "<bdi>mill&lt;b&gt;&amp;</bdi>" in page
+    assert "dust" in words(anyone.page("/ladders/maps/matches/m1"))
