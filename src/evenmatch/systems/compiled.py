@@ -45,7 +45,7 @@ LINE = 64  # bytes
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """The type of `prefetch` and the generator of its machine code: one instruction per cache line of the record."""
+    """The type of `prefetch` and the generator of its machine code: an instruction per cache line of the record."""
     size = array.dtype.size
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> object:
@@ -54,9 +54,9 @@ def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., A
         fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
         data = builder.bitcast(context.make_array(signature.args[0])(context, builder, arguments[0]).data, byte)
         record = builder.gep(data, [builder.mul(builder.zext(arguments[1], wide), wide(size))])
-        for line in range(0, size, LINE):
+        for line in range(0, size + LINE - 16, LINE):  # arrays begin at multiples of 16 bytes
             write, keep, is_data = narrow(1), narrow(3), narrow(1)
-            builder.call(fetch, [builder.gep(record, [wide(line)]), write, keep, is_data])
+            builder.call(fetch, [builder.gep(record, [wide(min(line, size - 1))]), write, keep, is_data])
         return context.get_dummy_value()
 
     return types.void(array, index), generate

@@ -27,7 +27,6 @@ from evenmatch.systems.experts.records import (
     WIDE,
     Even,
     Expert,
-    Five,
     new_ladder,
     new_offset,
     points_per_mean,
@@ -85,11 +84,9 @@ def _compile(p: EvenParameters) -> Even:
     experts = _experts(p)
     padded = experts + [STEADY] * (EXPERTS - len(experts))
 
-    def each(value: str, factor: float = 1.0) -> Five:
-        a, b, c, d, e = (factor * float(getattr(expert, value)) for expert in padded)
-        return a, b, c, d, e
+    def each(value: str, factor: float = 1.0) -> Floats:
+        return np.array([factor * float(getattr(expert, value)) for expert in padded])
 
-    a, b, c, d, e = (points_per_mean(expert) for expert in padded)
     return Even(
         start=p.start,
         experts=len(experts),
@@ -100,7 +97,7 @@ def _compile(p: EvenParameters) -> Even:
         share=each("share"),
         margin=each("margin", p.margin),
         shared=each("shared"),
-        points=(a, b, c, d, e),
+        points=np.array([points_per_mean(expert) for expert in padded]),
         scores=len(experts) - 1 if p.performance else -1,
         score_gain=3.0,
         score_reach=1.5,

@@ -82,24 +82,25 @@ def learn_calibration(ladder: LadderRecords, pool: int, gradient: float, curvatu
 
 
 @kernel
-def shrink_covariance(record: Record, x: Floats, row: int, column: int, information: float, params: Even) -> None:
-    """Update the covariance for `information` about the direction x, a row of scratch (Sherman and Morrison)."""
+def shrink_covariance(record: Record, x: Floats, row: int, column: int, information: float, params: Even) -> float:
+    """Update the covariance S for `information` about the direction x, a row of scratch (Sherman and Morrison).
+
+    Writes the old S x to the columns after x. Returns its factor in the new one, which has the same direction.
+    """
     count = params.experts
     along = 0.0
-    for i in range(count):
-        for j in range(count):
-            along += x[row, column + i] * record.weight_covariance[i * EXPERTS + j] * x[row, column + j]
-    factor = information / (1.0 + information * along)
-    # S x, in the columns after x
     for i in range(count):
         total = 0.0
         for j in range(count):
             total += record.weight_covariance[i * EXPERTS + j] * x[row, column + j]
         x[row, column + EXPERTS + i] = total
+        along += x[row, column + i] * total
+    kept = 1.0 / (1.0 + information * along)
     for i in range(count):
+        change = information * kept * x[row, column + EXPERTS + i]
         for j in range(count):
-            change = factor * x[row, column + EXPERTS + i] * x[row, column + EXPERTS + j]
-            record.weight_covariance[i * EXPERTS + j] -= change
+            record.weight_covariance[i * EXPERTS + j] -= change * x[row, column + EXPERTS + j]
+    return kept
 
 
 @kernel
@@ -123,14 +124,9 @@ def learn_weights(
     record: Record, scratch: Floats, row: int, column: int, chance: float, score: float, params: Even
 ) -> None:
     """Learn from one result. A row of scratch holds the experts' log-odds, followed by room for S x."""
-    shrink_covariance(record, scratch, row, column, chance * (1.0 - chance), params)
+    kept = shrink_covariance(record, scratch, row, column, chance * (1.0 - chance), params)
     for i in range(params.experts):
-        step = 0.0
-        for j in range(params.experts):
-            step += record.weight_covariance[i * EXPERTS + j] * scratch[row, column + j]
-        scratch[row, column + EXPERTS + i] = step
-    for i in range(params.experts):
-        record.weight[i] += scratch[row, column + EXPERTS + i] * (score - chance)
+        record.weight[i] += kept * scratch[row, column + EXPERTS + i] * (score - chance)
     keep_positive(record, 1.0, params)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenmatch.history import Floats
 from evenmatch.systems.maths import LOG_10
 
 CONTEXTS = 5  # columns at most, the ladder included
@@ -90,7 +91,6 @@ PLAYER_OFFSET = np.dtype(
 )  # of a player under a value
 
 Record = Any  # one record, whose fields kernels read and write
-Five = tuple[float, float, float, float, float]
 
 
 class Expert(NamedTuple):
@@ -137,7 +137,9 @@ SEEN_DRAWS = 2.0  # prior number of draws, both seen and predicted
 
 
 class Even(NamedTuple):
-    """Parameters as the kernels read them; the tuples have a number per expert, `drift` and `pull` are per microsecond.
+    """Parameters as the kernels read them; `drift` and `pull` are per microsecond.
+
+    The arrays have a number per expert. (In tuples, kernels would find it by an indirect jump.)
 
     experts      how many are in use
     points       points of the shown rating per unit of an expert's mean, at a weight of 1
@@ -150,14 +152,14 @@ class Even(NamedTuple):
 
     start: float
     experts: int
-    variance: Five
-    step: Five
-    drift: Five
-    pull: Five
-    share: Five
-    margin: Five
-    shared: Five
-    points: Five
+    variance: Floats
+    step: Floats
+    drift: Floats
+    pull: Floats
+    share: Floats
+    margin: Floats
+    shared: Floats
+    points: Floats
     scores: int
     score_gain: float
     score_reach: float
