@@ -99,7 +99,10 @@ class Rater:
         return float((self._newcomer[0] if row is None else self._state[row])["rating"])
 
     def rate(self, match: Match) -> Receipt:
-        """Rate a match and return its changes; raises BadRowsError and changes nothing if the system cannot rate it."""
+        """Rate a match and return its changes. Its context is not read.
+
+        Raises BadRowsError and changes nothing if the system cannot rate it.
+        """
         if match.ladder != self.ladder:
             raise InputError(f"match {match.id!r} is on ladder {match.ladder!r}; expected a match of {self.ladder!r}")
         names = [slot.player for team in match.teams for slot in team.players]

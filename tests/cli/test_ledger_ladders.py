@@ -54,6 +54,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         "side_counts": "time",
         "switch_window": 60.0,
         "names": "warn",
+        "context": [],
         "archived": False,
     }
     assert (told["system"], told["parameters"]["k"], told["parameters"]["start"]) == ("elo", 20, 1000)
