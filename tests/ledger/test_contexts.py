@@ -25,7 +25,7 @@ COLUMNS = ("map", "mode")
 
 
 def recorded(count=60):
-    """Matches on two maps, of which one reverses who is stronger; some lack a mode or both, some have a patch."""
+    """Matches on two maps, of which one reverses who is stronger; some lack a length or both, some have a patch."""
     rng = np.random.default_rng(3)
     matches = []
     for number in range(count):
@@ -39,7 +39,7 @@ def recorded(count=60):
             Team.of(*drawn[size:], place=2 if own > theirs else 1, score=theirs),
         )
         context = {"map": "mill" if on_mill else "dust"}
-        context |= {"mode": ["duel", "ctf", ""][number % 3]} if number % 5 else {}
+        context |= {"mode": ["best of 3", "bo5", ""][number % 3]} if number % 5 else {}
         context = {} if number % 11 == 7 else context | ({"patch": f"v{number}"} if number % 7 == 0 else {})
         matches.append(Match(f"m{number}", after(number), teams, "default", context=context))
     return matches
