@@ -71,7 +71,7 @@ LADDER = np.dtype(
         ("size_times_odds", "f8"),  # of |d| times them
         ("decided", "f8"),  # how many matches
         ("margin_worth", "f8"),  # how much margins count, from 0 to 1
-        ("margin_trust", "f8"),  # by how well they predicted, from 0 to 1, and its variance
+        ("margin_trust", "f8"),  # by how well they predicted, from 0; above 1 a reserve; and its variance
         ("margin_trust_variance", "f8"),
         ("score_square", "f8"),  # mean square of players' scores around the mean of their match
         ("scores", "f8"),  # how many of them
@@ -131,8 +131,8 @@ GAIN, GAIN_VARIANCE, MOST_GAIN = 0.6, 0.2, 2.0
 WEIGHT_VARIANCE = 0.1
 CALIBRATION_VARIANCE = 0.005
 SCALE_VARIANCE = 0.003
-LAW_VARIANCE = 0.1
-TRUST, TRUST_VARIANCE = 1.2, 0.1
+LAW_VARIANCE = 0.1  # prior mean 0
+TRUST, TRUST_VARIANCE = 1.2, 0.1  # prior trust in margins
 SEEN_DRAWS = 2.0  # prior number of draws, both seen and predicted
 
 

@@ -47,7 +47,7 @@ ODDS = SLOT_COLUMNS
 
 ENTRY_STEP = 1e-6  # variance that a match adds to that of newcomers
 VALUE_SIDE = 0.3  # how much the first side's advantage under a context value may differ, compared with ladders
-VALUE_DRAWS = 20.0  # prior number of draws under a context value, both seen and predicted
+VALUE_DRAWS = 20.0  # further prior draws under a context value, both seen and predicted
 FEWEST = 0.5  # players: the size of a team that everybody has left
 
 
