@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenmatch.attributes import Attribute, attributes_of, check_size, names_of
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.options import Checked, known_values, number, options_of, structure, whole
+from evenmatch.options import Checked, choice, known_values, number, options_of, structure, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +121,13 @@ class Policy(Checked):
     )
     maps: tuple[str, ...] = structure((), "Maps; a match is played on a map that all its players accept.")
     vetoes: int = whole(0, 0, 63, "How many maps a player may veto.")
+    map_choice: str = choice(
+        "balanced",
+        ("balanced", "even"),
+        "How one of the maps that all accept is chosen: balanced draws it, seldom the last one again; even takes the "
+        "one with the most even odds, none more than about twice as often as another. Its cost: maps repeat sooner, "
+        "and favourites play less often where they are strong. The ladder must learn from the context column map.",
+    )
     map_seed: int = whole(1, 0, 2**32 - 1, "Seed of the random choice of map.")
     odds: Callable[[Any], Floats] | None = None  # see matchmaking.OddsFunction
 

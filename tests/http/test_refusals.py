@@ -235,6 +235,7 @@ POLICY = {
     "attributes": lambda world: world.join(DUEL, "ann", attributes={"colour": ("red",)}),
     "maps": lambda world: world.join(DUEL, "ann", vetoes=("dust",)),
     "vetoes": lambda world: world.join(MAPS, "ann", vetoes=("dust", "mill")),
+    "map_choice": lambda world: world.raised(world.queues.set_queue, "duel", "ranked", {**MAPS, "map_choice": "even"}),
 }
 
 REFUSALS = {"serve": SERVE, "ladder": LADDER, "queue": QUEUE, "policy": POLICY}

@@ -102,3 +102,82 @@ def test_over_many_ticks_maps_have_equal_shares_although_players_veto():
     assert len(played) > 1000
     for name in MAPS:
         assert counts[name] / len(played) == pytest.approx(0.2, abs=0.03), counts
+
+
+def most_even(matches, favourite, maps=MAPS, seed=1):
+    """The maps of matches in which favourite(number, played) is the favourite's chance on each map."""
+    played: list[str] = []
+    for number in range(matches):
+        played.append(choose_map(maps, played, seed, number, favourite(number, played)))
+    return played
+
+
+def test_the_most_even_of_the_accepted_maps_is_played_and_near_ones_are_drawn():
+    """By hand: one percentage point is near, two are not; nothing was played yet."""
+    sure = [choose_map(MAPS, [], 1, number, [0.7, 0.66, 0.54, 0.8, 0.56]) for number in range(200)]
+    assert set(sure) == {"mirage"}
+    near = Counter(choose_map(MAPS, [], 1, number, [0.7, 0.545, 0.54, 0.55, 0.56]) for number in range(3000))
+    assert near.keys() == {"nuke", "mirage", "train"}
+    assert all(abs(count - 1000) < 100 for count in near.values())
+    assert choose_map(["dust", "train"], [], 1, 5, [0.7, 0.8]) == "dust"
+
+
+def test_a_map_with_twice_the_matches_of_another_must_wait():
+    """Of the latest 8 matches, for two maps: n + 1 may be up to twice m + 1, as 5 + 1 and 2 + 1."""
+    even = [0.5, 0.9]
+    assert choose_map(["dust", "nuke"], ["nuke"] * 2 + ["dust"] * 4, 1, 1, even) == "dust"
+    assert choose_map(["dust", "nuke"], ["nuke"] * 2 + ["dust"] * 5 + ["mill"], 1, 1, even) == "dust"
+    assert choose_map(["dust", "nuke"], ["nuke"] * 2 + ["dust"] * 6, 1, 1, even) == "nuke"
+    assert choose_map(["dust", "nuke"], ["nuke"] * 40 + ["dust"] * 6 + ["nuke"] * 2, 1, 1, even) == "nuke"
+
+
+def always(number, played):
+    return [0.5, 0.53, 0.56, 0.59, 0.62]
+
+
+def taking_turns(number, played):
+    """For 70 matches the same map is by far the most even."""
+    return [0.5 + 0.05 * ((place + number // 70) % 5) for place in range(5)]
+
+
+def most_played(number, played):
+    """The map that was played most lately is the most even: the worst case."""
+    lately = Counter(played[-100:])
+    return [0.9 - lately[name] / 1000 * 4 for name in MAPS]
+
+
+def drawn(number, played):
+    return np.random.default_rng(number).uniform(0.5, 0.8, 5).tolist()
+
+
+@pytest.mark.parametrize("favourite", [always, taking_turns, most_played, drawn])
+def test_no_map_is_played_always_and_none_is_forgotten(favourite):
+    """Were there no bound, `always` would play dust only. Twice as often as four others would be 33 of 100."""
+    for seed in range(3):
+        played = most_even(2000, favourite, seed=seed)
+        for begin in range(0, 1900, 20):
+            counts = Counter(played[begin : begin + 100])
+            assert 7 <= min(counts[name] for name in MAPS) <= max(counts.values()) <= 34, (begin, counts)
+        for begin in range(1900):
+            assert len(set(played[begin : begin + 9])) > 1
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 12])
+def test_with_any_number_of_maps_the_most_even_has_less_than_twice_its_share(count):
+    maps = [f"map {place}" for place in range(count)]
+    played = most_even(2400, lambda number, _: [0.5 + 0.02 * place for place in range(count)], maps)
+    shares = sorted(counted / 2400 * count for counted in Counter(played).values())
+    assert len(shares) == count
+    assert 0.35 < shares[0] < 1 < shares[-1] < 2
+
+
+def test_only_accepted_maps_are_played_and_without_odds_the_choice_is_the_old_one():
+    """Whatever is vetoed and however even it would be; the old choice is fixed by test_determinism."""
+    rng, played = np.random.default_rng(8), []
+    for number in range(2000):
+        maps = [MAPS[place] for place in np.sort(rng.choice(5, int(rng.integers(1, 6)), replace=False)).tolist()]
+        chosen = choose_map(maps, played, 1, number, rng.uniform(0.5, 1, len(maps)).tolist())
+        assert chosen in maps
+        assert choose_map(maps, played, 1, number, [0.6] * len(maps)) in maps
+        played.append(chosen)
+    assert min(Counter(played).values()) > 250

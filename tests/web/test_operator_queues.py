@@ -3,6 +3,8 @@
 import re
 from html import unescape
 
+from evenmatch import rules
+from evenmatch.ladders.settings import Settings
 from evenmatch.queues.requests import Join, QueuedPlayer
 from web_client import field, words
 
@@ -60,6 +62,21 @@ def test_a_value_that_is_not_allowed_is_refused_beside_its_field(operator, leagu
     assert refused.status_code == 422
     assert "Steps do not begin at 0 seconds" in words(refused.text)
     assert site.queue_service.queues(league) == []
+
+
+def test_the_most_even_map_is_refused_in_the_preview_and_kept_by_a_preset(operator, league, site):
+    maps = "maps=[%22docks%22,%22mill%22]&map_choice=even"
+    page = operator.page(f"{QUEUE}?name=main&preset=&shown_preset=&{maps}&look=1")
+    assert "has the same odds on all maps" in words(page)
+    assert 'id="preview"' not in page
+    site.service.create_ladder("mapped", "even", rules("even"), Settings(context=("map",)))
+    at = QUEUE.replace(league, "mapped")
+    page = operator.page(f"{at}?name=main&preset=&shown_preset=&{maps}&look=1")
+    assert "Choice of the map balanced even" in words(page.partition('id="preview"')[2])
+    operator.submit(at, on=f"{at}?name=main", **sent_again(page))
+    assert site.queue_service.queue("mapped", "main").policy.map_choice == "even"
+    kept = operator.page(f"{at}?name=main&preset=fair").partition('name="map_choice"')[2]
+    assert re.search("<option[^>]*selected[^>]*>", kept)[0] == '<option value="even" selected>'
 
 
 def test_a_queue_is_deleted_once_its_name_was_typed(operator, league, site):

@@ -6,6 +6,7 @@ A cell is a combination of one value of each attribute and one map. All tickets 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,18 +26,28 @@ from evenmatch.matchmaking.view import role_room, rules_of
 from evenmatch.policy import Policy
 
 REMEMBERED = 100  # latest matches of a queue on which the choice of a map depends
+ROUNDS = 4  # latest matches for each accepted map, in which none is played too often
+NEAR = 0.01  # by how much the favourite's chance may exceed that on the most even map
 
 _WORD = (1 << 64) - 1
 
 
-def choose_map(maps: Sequence[str], played: Sequence[str], seed: int, number: int) -> str:
+def choose_map(
+    maps: Sequence[str], played: Sequence[str], seed: int, number: int, favourite: Sequence[float] | None = None
+) -> str:
     """Choose one of the maps that all players of a match accept.
 
-    played  the maps of the queue's latest matches, the latest last;  number  of the match, different for each
+    played     the maps of the queue's latest matches, the latest last;  number  of the match, different for each
+    favourite  the highest predicted score of a team on each map, 0..1; None: the odds do not matter
     A map's chance is proportional to the number of matches since it was last played. So maps alternate in an
-    unpredictable order, and without vetoes all have equal shares over time.
+    unpredictable order, and without vetoes all have equal shares over time. With `favourite` only the most even maps
+    take part, those within a percentage point of the lowest score; but first maps are left out that were played too
+    often: n + 1 matches may not be more than twice the m + 1 of another map, where n and m are numbers of matches among
+    the latest 4 * len(maps).
     """
     latest = played[-REMEMBERED:]
+    if favourite is not None:
+        maps = _most_even(maps, latest[-ROUNDS * len(maps) :], favourite)
     last = {name: place for place, name in enumerate(latest)}
     waiting = [len(latest) - last.get(name, -1) for name in maps]
     drawn = _hash(seed, number) % sum(waiting)
@@ -45,6 +56,14 @@ def choose_map(maps: Sequence[str], played: Sequence[str], seed: int, number: in
             return name
         drawn -= weight
     raise AssertionError("the draw exceeds the sum of the weights")
+
+
+def _most_even(maps: Sequence[str], latest: Sequence[str], favourite: Sequence[float]) -> Sequence[str]:
+    """The most even of the maps that have not been played too often."""
+    count = Counter(latest)
+    most = 2 * min(count[name] + 1 for name in maps)
+    scores = {name: score for name, score in zip(maps, favourite, strict=True) if count[name] + 1 <= most}
+    return [name for name, score in scores.items() if score <= min(scores.values()) + NEAR]
 
 
 def shuffled(count: int, seed: int, number: int) -> list[int]:

@@ -21,6 +21,7 @@ from evenmatch.live.live_sql import StoredConnection
 from evenmatch.live.slots import seat_on
 from evenmatch.operations.service import Service
 from evenmatch.players.odds import stakes_by_id
+from evenmatch.policy import Policy
 from evenmatch.queues import audit, endings, kept_filters, queue_sql, stored_queues, ticket_status
 from evenmatch.queues.audit import RecentOffer
 from evenmatch.queues.changes import QueueChanges
@@ -294,9 +295,15 @@ class QueueService:
                 setup = setup._replace(experiment=before.experiment, paused=before.paused)
             if setup.experiment is not None and parsed != setup.experiment.first:
                 raise setup.experiment.refusal("stop the experiment before you change the policy")
+            stored_queues.check_map_choice(store, ladder, parsed)
             stored_queues.put(store, levels.ladder, setup)
             self.service.note(store)
             return setup
+
+    def check_policy(self, ladder: str, policy: Policy) -> None:
+        """Raise BadParameterError if the ladder's queues cannot have this policy."""
+        with self.service.database.read() as store:
+            stored_queues.check_map_choice(store, ladder, policy)
 
     def pause_queue(self, ladder: str, name: str, message: str | None) -> QueueSetup:
         """Pause a queue with a message to players, which may be empty; None: resume it.
@@ -334,6 +341,7 @@ class QueueService:
                     raise running.refusal("stop it before you start another")
                 experiment = running  # the request was repeated
             else:
+                stored_queues.check_map_choice(store, ladder, second)
                 queue_sql.insert_experiment(store, number, experiment.stored)
                 stored_queues.put(store, number, setup._replace(change=change))
             self.service.note(store)

@@ -169,8 +169,10 @@ class LadderOdds:
         """
         return partial(self.__call__, context=context)
 
-    def expected(self, matches: Sequence[Sequence[Sequence[int]]]) -> list[list[float] | None]:
-        """The predicted score of each team, given by the ids of its players. A draw counts half.
+    def expected(
+        self, matches: Sequence[Sequence[Sequence[int]]], context: Context = NO_CONTEXT
+    ) -> list[list[float] | None]:
+        """The predicted score of each team, given by the ids of its players, see `in_context`. A draw counts half.
 
         None: the system cannot predict the match, or a team is empty. Raises StoreError.
         """
@@ -179,7 +181,7 @@ class LadderOdds:
             chosen = [index for index, teams in enumerate(matches) if len(teams) == count and all(teams)]
             teams = [team for index in chosen for team in matches[index]]
             player = np.array([player for team in teams for player in team], np.int64)
-            chance = self._chances(LineUps(count, starts([len(team) for team in teams]), player, np.empty(0)))
+            chance = self._chances(LineUps(count, starts([len(team) for team in teams]), player, np.empty(0)), context)
             first, second = np.triu_indices(count, 1)
             total = np.zeros((len(chosen), count))
             for pair in range(len(first)):

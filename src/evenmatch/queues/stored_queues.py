@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenmatch.attributes import MAP
 from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
-from evenmatch.ledger import player_rows
+from evenmatch.ledger import event_rows, player_rows
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 from evenmatch.policy import Policy, WaitTarget
@@ -144,6 +145,19 @@ def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
     if "team_size" not in data and team_size is not None:
         return Policy.from_data({**data, "team_size": team_size})
     return Policy.from_data(data)
+
+
+def check_map_choice(store: Store, ladder: str, policy: Policy) -> None:
+    """Raise BadParameterError if the policy chooses maps by their odds and the ladder has the same odds on all maps."""
+    if policy.map_choice != "even":
+        return
+    head = store.head(ladder)
+    plan = event_rows.read_plan(store, head, head.planned)
+    if MAP not in plan.context_columns:
+        system = plan.last_rules.system
+        why = f"its system, {system.name}, does not learn from maps"
+        expected = why if system.offset is None else f"add {MAP} to its setting context"
+        raise BadParameterError(f"map_choice=even: ladder {ladder!r} has the same odds on all maps; {expected}")
 
 
 def with_auto(

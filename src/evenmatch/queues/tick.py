@@ -15,6 +15,7 @@ from evenmatch.errors import InputError
 from evenmatch.ledger.store import Store
 from evenmatch.live.live_sql import LiveMatchRow, MatchSlot
 from evenmatch.matchmaking import Filling, Member, Opening, Policy, Proposal, Queue, Ticket, backfill, choose_map
+from evenmatch.matchmaking.odds import DIGITS
 from evenmatch.matchmaking.tick import REMEMBERED
 from evenmatch.queues import endings, queue_sql, stored_queues
 from evenmatch.queues.changes import QueueChanges
@@ -141,19 +142,27 @@ class TickCounts:
     dropped: tuple[int, ...] = ()
 
 
+class NewOffer(NamedTuple):
+    """An offer to make. on_map: where the odds decide about the map, the predicted score of each team by map."""
+
+    queue: str
+    body: OfferBody
+    on_map: Mapping[str, list[float]]
+
+
 @dataclass
 class TickDecisions:
     """The decisions of a tick.
 
     lapsed   numbers of expired offers;  dropped  tickets to drop, with the reason
     off      offers to cancel, with the reason for each ticket that ends
-    made     new offers as (queue, body);  taken  tickets taken out of all queues until the end of the tick
+    made     new offers;  taken  tickets taken out of all queues until the end of the tick
     """
 
     lapsed: list[int] = field(default_factory=list)
     off: dict[int, dict[int, str]] = field(default_factory=dict)
     dropped: dict[int, str] = field(default_factory=dict)
-    made: list[tuple[str, OfferBody]] = field(default_factory=list)
+    made: list[NewOffer] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
 
     @property
@@ -199,12 +208,27 @@ class MatchmakerTick:
         self._fill_openings(decisions, levels)
         proposals, expired = queue_state.propose(now, decisions.taken)
         odds = queue_state.odds.expected([proposal.players for _, proposal in proposals])
-        for (queue, proposal), expected in zip(proposals, odds, strict=True):
-            decisions.made.append((queue, self._body(queue, proposal, expected)))
+        for (queue, proposal), expected, on_map in zip(proposals, odds, self._odds_on_maps(proposals), strict=True):
+            decisions.made.append(NewOffer(queue, self._body(queue, proposal, expected), on_map))
         for ticket in sorted(expired):
             waited = (now - queue_state.held[ticket].queued_at) // SECOND
             reason = endings.NO_MATCH.format(seconds=waited)
             decisions.dropped.setdefault(ticket, reason)
+
+    def _odds_on_maps(self, proposals: Sequence[tuple[str, Proposal]]) -> list[dict[str, list[float]]]:
+        """The predicted scores of each proposal by map; empty if its map is drawn, or the system cannot predict it."""
+        on_maps: list[dict[str, list[float]]] = [{} for _ in proposals]
+        accepting: defaultdict[str, list[int]] = defaultdict(list)
+        for index, (queue, proposal) in enumerate(proposals):
+            if self._state.policy(queue, self._now).map_choice == "even":
+                for name in proposal.maps:
+                    accepting[name].append(index)
+        for name, chosen in accepting.items():
+            odds = self._state.odds.expected([proposals[index][1].players for index in chosen], {MAP: name})
+            for index, expected in zip(chosen, odds, strict=True):
+                if expected is not None:
+                    on_maps[index][name] = expected
+        return on_maps
 
     def _drop_banned(self, decisions: TickDecisions, banned: Collection[int]) -> None:
         """Drop tickets whose players were banned while they waited, and cancel their offers."""
@@ -262,7 +286,7 @@ class MatchmakerTick:
             with queue_state.without(former(match), self._now):  # players who left do not return
                 filling = fill(match, inside, queue_state.queues[name], self._now, policy)
             if filling is not None:
-                decisions.made.append((name, self._filling_body(name, match, filling, inside)))
+                decisions.made.append(NewOffer(name, self._filling_body(name, match, filling, inside), {}))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
 
     def _body(self, queue: str, proposal: Proposal, expected: list[float] | None) -> OfferBody:
@@ -345,18 +369,16 @@ class MatchmakerTick:
             for offer in still_open:
                 if offer.offer in decisions.off:
                     changes.cancel(offer, decisions.off[offer.offer])
-            involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
+            involved = {ticket for made in decisions.made for ticket in _tickets(made.body)} | decisions.dropped.keys()
             waiting = queue_sql.read_waiting_among(store, queue_state.ladder, sorted(involved))
             dropped = sorted(waiting & decisions.dropped.keys())
             for ticket in dropped:
                 changes.drop(ticket, queue_state.held[ticket].party.players, decisions.dropped[ticket])
             unchanged = self._unchanged(store)
-            valid = [
-                (queue, body) for queue, body in decisions.made if queue in unchanged and _tickets(body) <= waiting
-            ]
-            numbered = [(changes.first + index, *made) for index, made in enumerate(valid)]
+            valid = [made for made in decisions.made if made.queue in unchanged and _tickets(made.body) <= waiting]
+            numbered = list(enumerate(valid, changes.first))
             self._choose_maps(store, numbered)
-            new = [self._offer(number, changes.last, queue, body) for number, queue, body in numbered]
+            new = [self._offer(number, changes.last, made.queue, made.body) for number, made in numbered]
             for offer in new:
                 changes.put(offer)
             changes.write()
@@ -369,15 +391,17 @@ class MatchmakerTick:
         stored = {name: setup.change for name, setup in stored_queues.read(store, self._state.ladder).items()}
         return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
 
-    def _choose_maps(self, store: Store, numbered: list[tuple[int, str, OfferBody]]) -> None:
+    def _choose_maps(self, store: Store, numbered: Sequence[tuple[int, NewOffer]]) -> None:
         """Choose the map of each new match among those that its players accept; see choose_map."""
         played: dict[str, list[str]] = {}
-        for number, queue, body in numbered:
+        for number, (queue, body, on_map) in numbered:
             if maps := body["maps"]:
                 if queue not in played:
                     played[queue] = queue_sql.read_latest_maps(store, self._state.ladder, queue, REMEMBERED)
                 seed = self._state.policy(queue, self._now).map_seed
-                body["map"] = chosen = choose_map(maps, played[queue], seed, number)
+                favourite = [round(max(on_map[name]), DIGITS) for name in maps] if on_map else None
+                body["map"] = chosen = choose_map(maps, played[queue], seed, number, favourite)
+                body["odds"] = on_map.get(chosen, body["odds"])
                 played[queue].append(chosen)
 
     def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from evenmatch.options import Option, options_of
 from evenmatch.policy import Policy, presets
 from evenmatch.queues.queue_rules import QueueRules
-from evenmatch.queues.stored_queues import QueueSetup, check_name, policy_of
+from evenmatch.queues.stored_queues import SHARED, QueueSetup, check_name, policy_of
 from evenmatch.web.forms import check_confirmed, option_fields, options_typed, typed_value
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown
@@ -85,7 +85,7 @@ def _values(policy: Mapping[str, object], before: QueueSetup | None, visit: Page
 def _shape(policy: Policy) -> dict[str, object]:
     """The options of a policy that describe the game, which no preset changes."""
     data = policy.to_data()
-    return {name: data[name] for name in ("team_size", "teams", "roles", "attributes", "maps", "vetoes", "map_seed")}
+    return {name: data[name] for name in (*SHARED, "map_choice")}
 
 
 async def queue(visit: PageRequest) -> Response:
@@ -99,7 +99,7 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
     change = _change(visit, kept)
     with visit.previewing():
         change = _change(visit, typed)
-        _checked(change)
+        _checked(visit, change)
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
         "name": change.name,
@@ -114,10 +114,11 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
     }
 
 
-def _checked(change: QueueChange) -> tuple[dict[str, object], QueueRules]:
+def _checked(visit: PageRequest, change: QueueChange) -> tuple[dict[str, object], QueueRules]:
     """The policy and rules to set. Raises BadParameterError."""
-    policy = Policy.from_data(change.part(POLICY)).to_data()
-    return policy, QueueRules.from_data(change.part(RULES))
+    policy = Policy.from_data(change.part(POLICY))
+    visit.site.queue_service.check_policy(visit.ladder, policy)
+    return policy.to_data(), QueueRules.from_data(change.part(RULES))
 
 
 async def set_queue(visit: PageRequest) -> Response:
@@ -126,7 +127,7 @@ async def set_queue(visit: PageRequest) -> Response:
 
     def change() -> str:
         wanted = _change(visit, form)
-        policy, rules = _checked(wanted)
+        policy, rules = _checked(visit, wanted)
         changed = {name: wanted.new[name] for name, _, _ in wanted.changed}
         body = {
             "policy": {name: value for name, value in changed.items() if name in POLICY},
