@@ -3,14 +3,17 @@
 Players have a true skill, and on each map an advantage of their own. A history with drawn maps is rated by `even` with
 the context column `map`. Then the same matches of neighbours in rating are played once on drawn maps, once on the most
 even ones. Measured are the true chance of the favourite on the map, the share of matches in which it exceeds 60 %, the
-true chance of the side that is better over all maps, and the shares of the least and the most played map.
+true chance of the side that is better over all maps, and the shares of the least and the most played map. The first
+lines say how maps rotate: their shares, and how often a map comes twice in a row.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 
@@ -83,11 +86,29 @@ def measure(ladder: Ladder, *, even: bool) -> list[float]:
     return [100 * float(share) for share in (np.mean(favourites), one_sided, np.mean(better), min(shares), max(shares))]
 
 
+def rotation() -> None:
+    """Print how 10,000 matches rotate if maps are drawn, if each suits another map, and if one map suits all."""
+    draw, same = np.random.default_rng(1), [0.5 + 0.03 * place for place in range(len(MAPS))]
+    cases: dict[str, Callable[[], Sequence[float] | None]] = {
+        "balanced": lambda: None,
+        "each another": lambda: draw.uniform(0.5, 0.8, len(MAPS)).tolist(),
+        "one": lambda: same,
+    }
+    for name, favourite in cases.items():
+        played: list[str] = []
+        for number in range(10_000):
+            played.append(choose_map(MAPS, played[-100:], 1, number, favourite()))
+        shares = [count / len(played) for count in Counter(played).values()]
+        again = sum(one == other for one, other in pairwise(played)) / len(played)
+        print(f"{name}: {min(shares):.0%} to {max(shares):.0%}, again {again:.0%}")
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2)
     given = parser.parse_args()
+    rotation()
     print("| match | maps differ by | matches known | map | favourite | over 60 % | better side | least, most played |")
     print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |")
     for size, advantage, played in ((1, 50, 100), (1, 100, 20), (1, 100, 100), (1, 200, 100), (5, 100, 100)):

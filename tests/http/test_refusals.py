@@ -169,6 +169,12 @@ def player_headers(world):
     return world.headers("queue", player="ann")
 
 
+def odds_on_a_map(world):
+    """Why a queue of a ladder that learns from no map cannot choose maps by their odds."""
+    world.service.create_ladder("maps", "even", rules("even"))
+    return world.raised(world.queues.set_queue, "maps", "ranked", {**MAPS, "map_choice": "even"})
+
+
 def second_request(world, headers=lambda world: {}, **options):
     """What the second of two requests is told where a sender may send one."""
     world.serve(**options)
@@ -220,6 +226,7 @@ LADDER = {
     "archived": lambda world: report(world, {"archived": True}, 409),
     "show": lambda world: world.raised(Visibility("division").check, "its lab", "duel"),
     "inactivity": lambda world: world.raised(inactivity.check, Settings(), "duel"),
+    "context": odds_on_a_map,
     "rating_decay": lambda world: world.raised(Settings().changed, {"inactivity": "rating"}),
 }
 QUEUE = {

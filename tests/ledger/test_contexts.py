@@ -267,14 +267,17 @@ def test_queues_predict_a_match_on_each_map_as_the_odds_do(played):
     played.clock.now = int(at.timestamp() * 1e6)
     with played.database.read() as store:
         ids = {name: player for player, name in store.all("SELECT player, name FROM player")}
-    line = ["ann", "bob", "kim", "joe"]
+    line = ["kim", "bob", "ann", "joe", "eve", "cat", "dan", "bob"]
     predicted = LadderOdds(played.database, "default", list)
     predicted.begin_tick(played.clock.now)
-    line_ups = LineUps(2, np.array([0, 2, 4]), np.array([ids[name] for name in line]), np.empty(0))
+    line_ups = LineUps(2, np.array([0, 2, 4, 6, 8]), np.array([ids[name] for name in line]), np.empty(0))
     for context in (*PLACES, {"map": "dust", "patch": "1"}):
         known = {name: value for name, value in context.items() if name != "patch"}
-        odds = LadderQueries(played).prospects("default", [line[:2], line[2:]], None, known).odds
-        assert predicted.in_context(context)(line_ups).tolist() == [odds.expected[0]]
+        odds = [
+            LadderQueries(played).prospects("default", [line[at : at + 2], line[at + 2 : at + 4]], None, known).odds
+            for at in (0, 4)
+        ]
+        assert predicted.in_context(context)(line_ups).tolist() == [one.expected[0] for one in odds]
     assert predicted(line_ups).tolist() == predicted.in_context({})(line_ups).tolist()
 
 

@@ -199,13 +199,15 @@ class LadderOdds:
             return np.full((len(line_ups), line_ups.teams * (line_ups.teams - 1) // 2), np.nan)
         rows = np.fromiter(map(self._row.__getitem__, players), np.int64, len(players))
         teams = forecasts.LineUpTeams(line_ups.start, rows)
-        ladders, known = self._in_context(rules, context)
+        ladders, known = self._in_context(rules, context, line_ups.player)
         predicted = forecasts.line_up_forecasts(rules, state, teams, line_ups.teams, now, ladders, known)
         chance: Floats = predicted[:, :, 0] + predicted[:, :, 1] / 2
         return chance
 
-    def _in_context(self, rules: Rules, context: Context) -> tuple[Records, forecasts.LineUpContext | None]:
-        """The records of ladder and context values, and what is known about the players of `_row` under them."""
+    def _in_context(
+        self, rules: Rules, context: Context, players: Ids
+    ) -> tuple[Records, forecasts.LineUpContext | None]:
+        """The records of ladder and context values, and what is known about these players of `_row` under them."""
         assert self._head is not None
         assert self._ladders is not None
         declared = {name: value for name, value in context.items() if name in self._columns}
@@ -215,7 +217,7 @@ class LadderOdds:
         if self._contexts is None or len(self._contexts[0]) != len(ids):
             with self._database.read() as store:
                 self._contexts = ids, rating_rows.read_contexts(store, self._head, rules, ids)
-        return self._contexts[1].of_line_up(self._columns, declared, ids, rules, self._ladders)
+        return self._contexts[1].of_line_up(self._columns, declared, players, rules, self._ladders)
 
     def _states(self, players: Sequence[int]) -> tuple[Rules, Records, int]:
         """The ladder's rules, the states that `_row` points into, and the time of the prediction."""
