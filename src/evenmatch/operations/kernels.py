@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from evenmatch import rating, systems
 from evenmatch.compile_notice import is_cached, load_kernels
 from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, InputError, StoreError, UsageError
-from evenmatch.ladders.ladders import Ladder
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
 from evenmatch.matchmaking.balance import divide
@@ -42,6 +41,9 @@ from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from evenmatch.online import Rater
 from evenmatch.systems import forecasts, loop
 from evenmatch.systems.system import Rules
+
+if TYPE_CHECKING:
+    from evenmatch.ladders.ladders import Ladder
 
 # The first two take about equally long to compile; the small last one goes to whichever process finishes first.
 SEARCH, TEAMS, LATER = "matchmaker: search", "matchmaker: teams", "matchmaker: overdue tickets"
