@@ -31,6 +31,7 @@ DTYPES = {
     "ladder": np.int32,
     "context": np.int32,
     "offset": np.int32,
+    "lengths": np.float64,
 }
 
 
@@ -53,6 +54,7 @@ def made_columns(**changes):
         "ladder": [1, 2],
         "context": [3, 4],
         "offset": [0, 1, 2, 3, 4, 5],
+        "lengths": [NAN, NAN, NAN, 1.5, NAN],
     }
     return Columns(**{name: np.asarray(values, DTYPES[name]) for name, values in (made | changes).items()})
 

@@ -239,7 +239,7 @@ def test_an_import_says_how_much_is_in_when_another_process_uses_an_id_of_the_fi
     rows = [f"n{n},2026-02-01,1,a,1\nn{n},2026-02-01,2,d,2\n" for n in range(4)]
     (league.parent / "more.csv").write_text(HEAD + "".join(rows))
 
-    def record(_):
+    def record(_, *, in_context):
         with Service.open("league.db") as other:
             other.record(Match("n3", datetime(2026, 2, 1), (Team.of("b", place=1), Team.of("d", place=2)), "duel"))
 

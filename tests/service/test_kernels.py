@@ -53,7 +53,7 @@ def test_a_system_that_does_not_work_keeps_no_other_ladder_from_being_served(tmp
     failed = []
     loaded = []
 
-    def load(by):
+    def load(by, _):
         loaded.append(by.system.name)
         if by.system.name == "elo":
             raise ZeroDivisionError("float division")
