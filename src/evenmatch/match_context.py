@@ -14,12 +14,10 @@ NO_CONTEXT: Context = MappingProxyType({})
 MOST = 4  # columns of a match, and of those that a ladder reads
 LONGEST_VALUE = 64  # characters
 COLUMN = r"[A-Za-z_][A-Za-z0-9_]{0,31}"
-# Columns with a meaning of their own in tables of matches.
-TAKEN = frozenset(
-    (
-        *("match_id", "played_at", "ladder", "team", "player", "place", "team_score", "score"),
-        *("seconds", "quit", "performance", "duration", "keep"),
-    )
+# Columns with a meaning of their own in tables of matches, in the order in which these list them.
+TAKEN = (
+    *("match_id", "played_at", "ladder", "team", "player", "place", "team_score", "score"),
+    *("seconds", "quit", "performance", "duration", "keep"),
 )
 
 

@@ -277,8 +277,8 @@ def test_queues_predict_a_match_on_each_map_as_the_odds_do(played):
             LadderQueries(played).prospects("default", [line[at : at + 2], line[at + 2 : at + 4]], None, known).odds
             for at in (0, 4)
         ]
-        assert predicted.in_context(context)(line_ups).tolist() == [one.expected[0] for one in odds]
-    assert predicted(line_ups).tolist() == predicted.in_context({})(line_ups).tolist()
+        assert predicted(line_ups, context).tolist() == [one.expected[0] for one in odds]
+    assert predicted(line_ups).tolist() == predicted(line_ups, {"patch": "v1"}).tolist()  # which is not declared
 
 
 def test_context_is_exported_and_read_back_and_rated_as_the_ladder_was(played, tmp_path):

@@ -224,8 +224,15 @@ def misleading_margins(seed, matches=6000, teams=60):
 def test_margins_that_mislead_count_less(monkeypatch):
     tables = [misleading_margins(seed) for seed in (1, 2)]
     found = np.mean([second_half_loss(table) for table in tables])
-    trust = [loop.replay(rules("even"), one.history, rules("even").newcomers(60)).ladders[1] for one in tables]
-    assert all(record["margin_worth"] > 0.9 and record["margin_trust"] < 0.8 for record in trust)
+    by = rules("even")
+    ladders = [loop.replay(by, one.history, by.newcomers(60)).ladders for one in tables]
+    assert all(one[1]["margin_worth"] > 0.9 and one[1]["margin_trust"] < 0.8 for one in ladders)
+    for one in ladders:
+        told = {number.name: number.value for number in by.system.learned(one, by.parameters)}
+        trusted = one.copy()
+        trusted["margin_trust"] = 1.0
+        whole = {number.name: number.value for number in by.system.learned(trusted, by.parameters)}
+        assert told["margin"] == pytest.approx(one[1]["margin_trust"] * whole["margin"])
     monkeypatch.setattr(records, "TRUST_VARIANCE", 0.0)
     trusted = np.mean([second_half_loss(table) for table in tables])
     assert found < trusted - 0.0015

@@ -122,7 +122,7 @@ def _columns(matches: Sequence[MatchReport], times: list[int]) -> ReportBatch | 
     is_valid = all(map(is_plausible, times)) and not any(
         len(places[index]) < len(match.teams)
         or _has_duplicates(match)
-        or match.context.keys() & TAKEN
+        or not match.context.keys().isdisjoint(TAKEN)
         or not all(map(str.isprintable, match.context.values()))
         for index, match in enumerate(matches)
     )

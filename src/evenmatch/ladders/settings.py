@@ -88,7 +88,7 @@ class Settings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "context", tuple(self.context))
-        taken = TAKEN.intersection(self.context)
+        taken = set(TAKEN).intersection(self.context)
         if taken:
             raise BadParameterError(f"context={min(taken)}: this name has a meaning of its own; expected another")
         object.__setattr__(self, "rating_decay", float(self.rating_decay))

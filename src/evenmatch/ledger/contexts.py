@@ -125,8 +125,8 @@ class Contexts:
             is_known &= self.pairs[place] == pairs
         offset = np.where(is_known & (new > 0), place, new).astype(np.uint32).ravel()
         for row, column in zip(rows, columns, strict=True):
-            unseen = rules.values_of_context([context.get(column, "")])
-            ladders = join_records(ladders, unseen if row < 0 else self.values[row : row + 1])
+            value = self.values[row : row + 1] if row >= 0 else rules.values_of_context([context.get(column, "")])
+            ladders = join_records(ladders, value)
         offsets = join_records(self.offsets, rules.offsets(1))
         return ladders, LineUpContext(np.arange(2, 2 + len(columns), dtype=np.uint32), offsets, offset)
 

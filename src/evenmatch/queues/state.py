@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.live import live_sql
 from evenmatch.live.live_sql import LiveMatchRow
 from evenmatch.match_context import NO_CONTEXT, Context
-from evenmatch.matchmaking import LineUps, Met, OddsFunction, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.matchmaking import LineUps, Met, Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.matchmaking.queue import WaitEstimate
 from evenmatch.matchmaking.tickets import starts
 from evenmatch.matchmaking.waiting import remember
@@ -162,18 +161,12 @@ class LadderOdds:
         chance = self._chances(line_ups, context)
         return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
 
-    def in_context(self, context: Context) -> OddsFunction:
-        """The same predictions for matches that are played on this, such as {"map": "dust"}.
-
-        Columns that the ladder does not declare are ignored; values that no match had are unknown.
-        """
-        return partial(self.__call__, context=context)
-
     def expected(
         self, matches: Sequence[Sequence[Sequence[int]]], context: Context = NO_CONTEXT
     ) -> list[list[float] | None]:
-        """The predicted score of each team, given by the ids of its players, see `in_context`. A draw counts half.
+        """The predicted score of each team, given by the ids of its players. A draw counts half.
 
+        context  what they play on, such as {"map": "dust"}; columns that the ladder does not declare are ignored
         None: the system cannot predict the match, or a team is empty. Raises StoreError.
         """
         scores: list[list[float] | None] = [None] * len(matches)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import RowProblem, UnknownNameError, UsageError
 from evenmatch.history import Flags, Floats, History, Integers, renumbered
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.match_context import MOST
+from evenmatch.match_context import MOST, TAKEN
 from evenmatch.tables.display import ROWS, as_html, counted, period
 from evenmatch.tables.source import Source
 from evenmatch.times import EPOCH
@@ -275,10 +275,7 @@ class MatchTable:
         return pa.table({name: columns[name] for name in order})
 
 
-COLUMNS: Sequence[str] = (
-    *("match_id", "played_at", "ladder", "team", "player", "place", "team_score", "score"),
-    *("seconds", "quit", "performance", "duration", "keep"),
-)
+COLUMNS: Sequence[str] = TAKEN
 NEEDED: Sequence[str] = ("match_id", "played_at", "team", "player")
 
 

@@ -42,7 +42,8 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
         return middle, middle - width, middle + width
 
     none = math.nan
-    counted = float(parts @ (own["margin_worth"] * own["margins"] / (own["margins"] + HALF)))
+    trust = np.minimum(own["margin_trust"], 1.0)
+    counted = float(parts @ (trust * own["margin_worth"] * own["margins"] / (own["margins"] + HALF)))
     by_margin = counted * float(share @ np.array(params.margin[: params.experts]))
     return (
         Learned("side", "advantage of the team that is listed first", "points", *in_points("side")),

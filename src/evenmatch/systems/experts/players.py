@@ -154,6 +154,7 @@ def learn(
     weight           of the expert in the mixture, calibrated
     push             gradient of the log-likelihood by the lead, towards the player;  result_push: that of the result
     pull             its curvature
+    turn             how much `push` grows with the trust in margins, less what its own effect would take back
     share            the weight of a member in the team
     rho              the part of team-mates' errors that is shared;  team_variance: w² · Σ v of the team
     noted            whether to record the parts of the change

@@ -428,7 +428,10 @@ def learn_side(record: Record, expert: int, part: float, push: float, pull: floa
 
 @kernel
 def learn_trust(own: Record, turned: float, odds: float, score: float) -> None:
-    """Learn how much margins count from what they said about this match before it."""
+    """Learn how far margins can be trusted from whether they foretold this match.
+
+    turned  how much higher the log-odds would be if margins counted in full;  odds: as predicted;  score: of the result
+    """
     chance = logistic(odds + (own.margin_trust - min(own.margin_trust, 1.0)) * turned)
     own.margin_trust_variance /= 1.0 + own.margin_trust_variance * turned * turned * chance * (1.0 - chance)
     own.margin_trust = max(own.margin_trust + own.margin_trust_variance * turned * (score - chance), 0.0)
