@@ -1,4 +1,4 @@
-"""Bring the catalogues of the web site up to date with its texts; with --check only say what is out of date."""
+"""Bring the catalogues of the web site up to date with its texts; with --check only say what is out of date or missing."""
 
 from __future__ import annotations
 
@@ -146,18 +146,21 @@ def updated(content: bytes, language: str, messages: Catalog) -> bytes:
 
 def main(*arguments: str) -> int:
     """Write every catalogue of the package, or check it; further arguments: languages to begin."""
-    messages, stale = template(), []
+    messages, complaints = template(), []
     new = [FOLDER / f"{language}.po" for language in arguments if not language.startswith("-")]
     for path in [*sorted(FOLDER.glob("*.po")), *(path for path in new if not path.exists())]:
         before = path.read_bytes() if path.exists() else b""
         after = updated(before, path.stem, messages)
         if after != before and "--check" in arguments:
-            stale.append(path.name)
+            complaints.append(f"{path.name} is out of date: run python tools/texts.py")
         elif after != before:
             path.write_bytes(after)
-    for name in stale:
-        print(f"{name} is out of date: run python tools/texts.py", file=sys.stderr)
-    return 1 if stale else 0
+        for message in read_po(io.BytesIO(after)):
+            if not all([message.string] if isinstance(message.string, str) else message.string):
+                complaints.append(f"{path.name} does not translate {message.id!r}")
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints and "--check" in arguments else 0
 
 
 if __name__ == "__main__":

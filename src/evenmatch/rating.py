@@ -444,7 +444,7 @@ def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Rati
     history = matches.history
     before, ladders, offsets = (
         by.newcomers(len(matches.player)),
-        by.ladders(history.ladders, history.columns.lengths),
+        by.ladders(history.ladders),
         by.offsets(history.offsets),
     )
     if number:

@@ -354,9 +354,10 @@ def replay(
     slots = len(h.player) if journal else 0
     state = state if in_place else copy_records(state)
     if ladders is None:
-        ladders = rules.ladders(history.ladders, history.columns.lengths)
+        ladders = rules.ladders(history.ladders)
     elif not in_place:
         ladders = copy_records(ladders)
+    rules.with_lengths(ladders, h.lengths)
     if offsets is None:
         offsets = rules.offsets(history.offsets)
     elif not in_place:

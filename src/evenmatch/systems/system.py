@@ -414,19 +414,23 @@ class Rules:
                 state[name] = column
         return state
 
-    def ladders(self, count: int = 1, lengths: Floats | None = None) -> Records:
-        """The records of this many ladders before their first match: one for their pool, then one per ladder.
-
-        lengths  of a history whose context values have records among them
-        """
-        new = self._new_ladder.repeat(1 + count)
-        if lengths is not None and len(lengths) and "length" in (new.dtype.names or ()):
-            new["length"][: len(lengths)] = lengths[: len(new)]
-        return new
+    def ladders(self, count: int = 1) -> Records:
+        """The records of this many ladders before their first match: one for their pool, then one per ladder."""
+        return self._new_ladder.repeat(1 + count)
 
     def values_of_context(self, names: Sequence[str]) -> Records:
         """The records of these context values before the first match under them."""
-        return self.ladders(len(names), np.array([np.nan, *map(log_length, names)]))[1:]
+        return self.with_lengths(self._new_ladder.repeat(len(names)), np.array([log_length(name) for name in names]))
+
+    def with_lengths(self, ladders: Records, lengths: Floats) -> Records:
+        """The records, into which the lengths of context values are written if the system reads them.
+
+        lengths  float64, by record; see history.Columns
+        """
+        if len(lengths) and "length" in (ladders.dtype.names or ()):
+            known = min(len(ladders), len(lengths))
+            ladders["length"][:known] = lengths[:known]
+        return ladders
 
     def offsets(self, count: int) -> Records:
         """The records of this many players under a context value before their first match under it."""

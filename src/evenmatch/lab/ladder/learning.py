@@ -47,7 +47,7 @@ def learned_over_time(matches: MatchTable, rules: Rules, progress: Progress | No
         listed = ", ".join(sorted(matches.ladders))
         raise InputError(f"the matches are of several ladders ({listed}); expected those of one")
     history, count = matches.history, len(matches)
-    state, ladders = rules.newcomers(history.players), rules.ladders(history.ladders, history.columns.lengths)
+    state, ladders = rules.newcomers(history.players), rules.ladders(history.ladders)
     ends = sorted({max(count * quarter // MOMENTS, 1) for quarter in range(1, MOMENTS + 1)})
     listed_moments, start = [], 0
     for end in ends:
