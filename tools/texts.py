@@ -1,4 +1,4 @@
-"""Bring the catalogues of the web site up to date with its texts; with --check only say what is out of date or missing."""
+"""Bring the catalogues of the web site up to date with its texts; with --check only say what is missing or stale."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def main(*arguments: str) -> int:
         elif after != before:
             path.write_bytes(after)
         for message in read_po(io.BytesIO(after)):
-            if not all([message.string] if isinstance(message.string, str) else message.string):
-                complaints.append(f"{path.name} does not translate {message.id!r}")
+            forms = [message.string] if isinstance(message.string, str) else message.string or [""]
+            complaints += [] if all(forms) else [f"{path.name} does not translate {message.id!r}"]
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints and "--check" in arguments else 0

@@ -202,7 +202,7 @@ def batch_of(
     context = _contexts(matches, history)
     if history.contexts:
         none = np.empty(0, np.int32)
-        history = History(history.columns._replace(context=none, offset=none))
+        history = History(history.columns._replace(context=none, offset=none, lengths=np.empty(0)))
     return Batch.of(ids, history, names, history.columns.time, [rated] * len(ids), labels, context)
 
 

@@ -357,7 +357,8 @@ def replay(
         ladders = rules.ladders(history.ladders)
     elif not in_place:
         ladders = copy_records(ladders)
-    rules.with_lengths(ladders, h.lengths)
+    if history.contexts:
+        rules.with_lengths(ladders, h.lengths)
     if offsets is None:
         offsets = rules.offsets(history.offsets)
     elif not in_place:
