@@ -21,8 +21,10 @@ from evenmatch.times import EPOCH
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
+Entries = NDArray[np.float32]
 Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+NO_ENTRIES: Entries = np.empty(0, np.float32)
 UNKNOWN = "NaN: not known"
 FloatOrNaN = Annotated[float, UNKNOWN]  # shown as null
 
@@ -46,6 +48,8 @@ class Columns(NamedTuple):
     context      int32   (M·C,)  index of the ladder record of each match's value in each of C context columns
     offset       int32   (S·C,)  index of the record of each slot's player under each of these values
                                  Both empty: nothing is known about what a match was played on.
+    entry        float32 (S,)    a number known about each slot's player before the first match, such as a seed; NaN if
+                                 there is none, empty if nobody has one
     lengths      float64 (L,)    by record of a context value: log of the length that the value gives a match, NaN if it
                                  is no number; empty if none is. See `log_length`.
     """
@@ -66,10 +70,11 @@ class Columns(NamedTuple):
     ladder: Integers = np.empty(0, np.int32)
     context: Integers = np.empty(0, np.int32)
     offset: Integers = np.empty(0, np.int32)
+    entry: Entries = NO_ENTRIES
     lengths: Floats = np.empty(0)
 
 
-_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4", "i4", "i4", "f8"]
+_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4", "i4", "i4", "f4", "f8"]
 _KINDS = dict(zip(Columns._fields, _TYPES, strict=True))
 
 
@@ -166,6 +171,7 @@ class History:
                 ladder=c.ladder[chosen],
                 context=rows_of(c.context, self.contexts, chosen),
                 offset=rows_of(c.offset, self.contexts, slots),
+                entry=rows_of(c.entry, int(len(c.entry) > 0), slots),
                 lengths=c.lengths,
             )
         )
@@ -261,9 +267,15 @@ def log_length(value: str) -> float:
     return math.log(length) if length > 0.0 else math.nan
 
 
-def rows_of(flat: Integers, columns: int, rows: NDArray[np.integer]) -> Integers:
+def rows_of(flat: NDArray[Any], columns: int, rows: NDArray[np.integer]) -> NDArray[Any]:
     """These rows of a table that is stored row after row."""
     return flat.reshape(-1, columns)[rows].ravel() if columns else flat
+
+
+def entries(numbers: Sequence[float] | NDArray[np.floating]) -> Entries:
+    """The column `entry` of slots with these numbers; NaN: none is known."""
+    column = np.array(numbers, np.float32)
+    return NO_ENTRIES if np.isnan(column).all() else column
 
 
 def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> Floats:
@@ -353,6 +365,7 @@ def _columns(layout: _Layout, matches: Sequence[Match], time: list[int]) -> Colu
         np.array([slot.keep for slot in slots], np.bool_),
         layout.pool,
         layout.ladder,
+        entry=entries([nan if slot.entry is None else slot.entry for slot in slots]),
     )
     for array in columns:
         array.setflags(write=False)
@@ -388,7 +401,7 @@ def _check_shape(c: Columns) -> None:
         **dict.fromkeys(("score", "seconds", "performance", "quit", "keep"), slots),
     }
     contexts = len(c.context) // max(matches, 1)
-    sizes |= {"context": contexts * matches, "offset": contexts * slots}
+    sizes |= {"context": contexts * matches, "offset": contexts * slots, "entry": slots if len(c.entry) else 0}
     for name, size in sizes.items():
         if len(getattr(c, name)) != size:
             raise InputError(f"column {name} has {len(getattr(c, name))} entries; expected {size}")

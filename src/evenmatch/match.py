@@ -16,6 +16,7 @@ from evenmatch.times import EPOCH, implausible
 
 _MICROSECOND = timedelta(microseconds=1)
 LARGEST_PLACE = 2**31 - 1
+HIGHEST_ENTRY = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Appearance:
     quit         left before the end and did not come back; a late joiner is not a quitter
     performance  from -1 (worst) to 1 (best); 0 is an average game
     keep         False: the match does not change this player's rating (a refund, an unrated guest)
+    entry        a number known before the player's first match, such as a seed, an age or a rating elsewhere;
+                 `even` learns what it says about where newcomers start
     """
 
     player: str
@@ -35,6 +38,7 @@ class Appearance:
     quit: bool = False
     performance: float | None = None
     keep: bool = True
+    entry: float | None = None
 
     def __post_init__(self) -> None:
         _check_name("a player's name", self.player)
@@ -42,6 +46,8 @@ class Appearance:
         _check_not_negative("seconds", self.seconds, self.player)
         if self.performance is not None and not -1 <= self.performance <= 1:
             raise InputError(f"performance of {self.player!r} is {self.performance}; expected a number from -1 to 1")
+        if self.entry is not None:
+            check_entry(self.player, self.entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,12 @@ class Match:
         """The end of the match in microseconds since the Unix epoch."""
         moment = self.played_at if self.played_at.tzinfo else self.played_at.replace(tzinfo=UTC)
         return (moment - EPOCH) // _MICROSECOND
+
+
+def check_entry(player: str, number: float) -> None:
+    """Raise InputError if `entry` of an appearance cannot be this number."""
+    if not abs(number) <= HIGHEST_ENTRY:
+        raise InputError(f"entry of {player!r} is {number}; expected a number from -1e9 to 1e9")
 
 
 def places_by_score(scores: Iterable[float]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ COLUMN = r"[A-Za-z_][A-Za-z0-9_]{0,31}"
 # Columns with a meaning of their own in tables of matches, in the order in which these list them.
 TAKEN = (
     *("match_id", "played_at", "ladder", "team", "player", "place", "team_score", "score"),
-    *("seconds", "quit", "performance", "duration", "keep"),
+    *("seconds", "quit", "performance", "duration", "keep", "entry"),
 )
 
 

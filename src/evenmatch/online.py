@@ -11,8 +11,8 @@ import numpy as np
 
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError
-from evenmatch.history import History, microseconds
-from evenmatch.match import Match
+from evenmatch.history import History, entries, microseconds
+from evenmatch.match import Match, check_entry
 from evenmatch.rating import Moment, changes, check_range, rules_of
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
@@ -121,18 +121,24 @@ class Rater:
         return Receipt(match.id, tuple(map(tuple, receipt)))
 
     def odds(
-        self, teams: Sequence[Sequence[str]], at: Moment | None = None, context: Mapping[str, str] | None = None
+        self,
+        teams: Sequence[Sequence[str]],
+        at: Moment | None = None,
+        context: Mapping[str, str] | None = None,
+        entry: Mapping[str, float] | None = None,
     ) -> MatchOdds:
         """The odds of a line-up of two or more teams.
 
         at       None for the time of the latest match
         context  the value of each context column, such as {"map": "dust"}; a column left out, and a value that no
                  match had, are unknown
-        Raises UnknownNameError for a column that the rated matches do not have.
+        entry    by newcomer, a number known before the first match; see match.Appearance
+        Raises UnknownNameError for a column that the rated matches do not have, or a newcomer who does not play.
         """
         names = check_line_up(self.rules, teams)
         now, sizes = self._time if at is None else microseconds(at), [len(team) for team in teams]
         ladders, known = self._in_context(names, context) if context else (self._ladders, None)
+        known = with_entry(self.rules, known, names, entry or {})
         return odds(self.rules, self._gather(names), sizes, now, ladders, known)
 
     def _in_context(self, names: Sequence[str], context: Mapping[str, str]) -> tuple[Records, forecasts.LineUpContext]:
@@ -166,13 +172,14 @@ class Rater:
         players: Sequence[str] | None = None,
         at: Moment | None = None,
         context: Mapping[str, str] | None = None,
+        entry: Mapping[str, float] | None = None,
     ) -> Stakes:
         """The rating changes that a win, a draw, a loss or quitting would bring the players of a line-up.
 
         assumptions  about the match to come; None: the defaults of StakeAssumptions
         players      the players to return stakes for; None: the whole line-up
         at           when the match ends, not before the latest match; None: with the latest match
-        context      what it is played on, as for `odds`
+        context, entry  what it is played on, and what is known about newcomers, as for `odds`
         Raises InputError if the system cannot rate such teams, or one of `players` is not in them.
         """
         names = check_line_up(self.rules, teams)
@@ -180,6 +187,7 @@ class Rater:
         assumptions = StakeAssumptions() if assumptions is None else assumptions
         sizes, chosen = [len(team) for team in teams], check_players(names, players)
         ladders, known = self._in_context(names, context) if context else (self._ladders, None)
+        known = with_entry(self.rules, known, names, entry or {})
         return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen, ladders, known)
 
     @property
@@ -214,6 +222,23 @@ def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise InputError(f"player {twice!r} is in the line-up more than once; expected once")
     return names
+
+
+def with_entry(
+    by: Rules, known: forecasts.LineUpContext | None, names: Sequence[str], entry: Mapping[str, float]
+) -> forecasts.LineUpContext | None:
+    """What is known about a line-up of these players, with the numbers known about newcomers.
+
+    Raises UnknownNameError for a name that is not in the line-up, InputError for a number that cannot be.
+    """
+    for name in entry:
+        if name not in names:
+            raise UnknownNameError("player", name, names)
+        check_entry(name, entry[name])
+    if not entry:
+        return known
+    context = known or forecasts.LineUpContext(forecasts.NO_CONTEXT, by.offsets(0), forecasts.NO_CONTEXT)
+    return context._replace(entry=entries([entry.get(name, np.nan) for name in names]))
 
 
 def odds(

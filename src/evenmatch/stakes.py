@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import InputError
-from evenmatch.history import Columns, Flags, Floats, History, Integers
+from evenmatch.history import NO_ENTRIES, Columns, Entries, Flags, Floats, History, Integers
 from evenmatch.rating import check_range
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.systems import loop
@@ -122,14 +122,15 @@ def stakes(
     team_of = np.repeat(np.arange(len(sizes)), sizes)
     ladders = by.ladders() if ladders is None else ladders
     offsets = by.offsets(0) if context is None else context.offsets.take(context.offset)
+    entry = NO_ENTRIES if context is None else context.entry
     level = Cases(np.ones((1, len(sizes)), np.int32), np.full(1, -1, np.int32))
-    strength = _replay(by, state, ladders, offsets, names, sizes, time, assumptions, level).expected
+    strength = _replay(by, state, ladders, offsets, entry, names, sizes, time, assumptions, level).expected
     teams = sorted({int(team_of[index]) for index in chosen})
     places = [_places(len(sizes), team, strength, first=first) for first in (True, False) for team in teams]
     places += [_places(len(sizes), int(team_of[index]), strength, first=False) for index in chosen]
     quitter = [-1] * (1 + 2 * len(teams)) + list(chosen)
     cases = Cases(np.array([level.places[0], *places]), np.array(quitter, np.int32))
-    result = _replay(by, state, ladders, offsets, names, sizes, time, assumptions, cases)
+    result = _replay(by, state, ladders, offsets, entry, names, sizes, time, assumptions, cases)
     assert result.journal is not None
     shape = len(quitter), len(names)
     before, after = result.journal.before.reshape(shape), result.journal.after.reshape(shape)
@@ -190,6 +191,7 @@ def _replay(
     state: Records,
     ladders: Records,
     offsets: Records,
+    entry: Entries,
     names: Sequence[str],
     sizes: Sequence[int],
     time: int,
@@ -197,7 +199,7 @@ def _replay(
     cases: Cases,
 ) -> loop.Replay:
     """Rate every case from the same state, with the checks of a reported match."""
-    history = _history(sizes, time, assumptions, cases, len(ladders) - 2)
+    history = _history(sizes, time, assumptions, cases, len(ladders) - 2, entry)
     refused = next(iter(by.system.refusals(history.columns, by.parameters)), None)
     if refused is not None:
         raise InputError(f"no stakes for this line-up: {refused[1]}")
@@ -215,7 +217,14 @@ def _replay(
     return result
 
 
-def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases, contexts: int = 0) -> History:
+def _history(
+    sizes: Sequence[int],
+    time: int,
+    a: StakeAssumptions,
+    cases: Cases,
+    contexts: int = 0,
+    entry: Entries = NO_ENTRIES,
+) -> History:
     """The cases as matches, each with its own copies of all records. contexts: number of context columns."""
     matches, teams = cases.places.shape
     team_of = np.repeat(np.arange(teams), sizes)
@@ -244,6 +253,7 @@ def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases,
             ladder=first + 1,
             context=(first[:, None] + np.arange(2, 2 + contexts)).ravel(),
             offset=np.arange(matches * slots * contexts),
+            entry=np.tile(entry, matches),
         )
     )
 

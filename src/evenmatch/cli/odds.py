@@ -32,6 +32,9 @@ def command(
     context: Annotated[
         list[str] | None, option("--context K=V", "What they play on, such as map=dust; up to four.")
     ] = None,
+    entry: Annotated[
+        list[str] | None, option("--entry PLAYER=N", "A number known about a newcomer, as in the column entry.")
+    ] = None,
     as_of: options.AsOf = None,
     show_stakes: Annotated[bool, option("--stakes", "Also show what each player has at stake.")] = False,
     assume: Annotated[list[str] | None, option("--assume K=V", "With --stakes: assume this; repeatable.")] = None,
@@ -57,6 +60,7 @@ def command(
 
     assumptions = StakeAssumptions.read(options.values_of(assume, "--assume", "seconds=900"))
     now, known = options.moment(as_of), options.values_of(context, "--context", "map=dust")
+    numbers = _numbers(entry)
     columns = ",".join(name for name in known if name != "ladder")
     from evenmatch.online import Rater
     from evenmatch.rating import rate, rateable
@@ -70,8 +74,8 @@ def command(
         ratings = rate(recorded, by, progress=progress)
     rater = Rater.after(ratings, recorded.ladders[0])
     at = None if now is None else as_datetime(now)
-    odds = rater.odds(line_up, at, known)
-    stakes = rater.stakes(line_up, assumptions, at=at, context=known) if show_stakes else None
+    odds = rater.odds(line_up, at, known, numbers)
+    stakes = rater.stakes(line_up, assumptions, at=at, context=known, entry=numbers) if show_stakes else None
     players = [player for team in line_up for player in team]
     newcomers = [player for player in players if player not in rater]
     rating = {player: rater.rating(player) for player in players}
@@ -99,6 +103,15 @@ def command(
     _print_odds(by.system.name, line_up, rating, odds)
     if stakes is not None:
         _print_stakes(by.system.name, stakes)
+
+
+def _numbers(given: list[str] | None) -> dict[str, float]:
+    """The numbers known about newcomers, by player."""
+    values = options.values_of(given, "--entry", "ann=1834")
+    try:
+        return {player: float(text) for player, text in values.items()}
+    except ValueError as error:
+        raise UsageError(f"--entry: {error}; expected PLAYER=NUMBER, for example ann=1834") from None
 
 
 def _print_odds(system: str, line_up: list[list[str]], rating: dict[str, float], odds: MatchOdds) -> None:

@@ -440,6 +440,7 @@ class LadderQueries(Transacting):
         teams: Sequence[Sequence[str]],
         query: StakesQuery | None = None,
         context: Context = NO_CONTEXT,
+        entry: Mapping[str, float] = MappingProxyType({}),
     ) -> LineUpOdds:
         """The odds of a line-up as of now, and its stakes if they are asked for; see players.odds.prospects.
 
@@ -449,7 +450,7 @@ class LadderQueries(Transacting):
             self._visibility(head).check("odds", ladder)
             limits = self.service.match_limits.on(ladder, Settings.read(head.settings))
             limits.check("the line-up", len(teams), sum(map(len, teams)))
-            return prospects(store, head, self.clock(), teams, query, context)
+            return prospects(store, head, self.clock(), teams, query, context, entry)
 
     def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
         """The matches at these positions, latest first, as the caller may see them."""

@@ -15,13 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Columns, Flags, Floats, History, Times
+from evenmatch.history import Columns, Flags, Floats, History, Times, entries
 from evenmatch.systems.loop import Replay
 from evenmatch.systems.system import Records, System
 
 TEAM = np.dtype([("size", "<u4"), ("place", "<i4"), ("score", "<f8")])
 SLOT = np.dtype(
-    [("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("keep", "u1"), ("", "V6")]
+    [
+        *(("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("keep", "u1")),
+        *(("has_entry", "u1"), ("", "V1"), ("entry", "<f4")),
+    ]
 )
 ID = np.dtype("<i8")
 UNSHOWN = -1  # percentile or division that was not shown to the player
@@ -53,7 +56,10 @@ def pack(history: History, played_at: Times) -> PackedMatches:
     slots = np.zeros(len(c.player), SLOT)
     slots["score"], slots["seconds"], slots["performance"] = c.score, c.seconds, c.performance
     slots["quit"], slots["keep"] = c.quit, c.keep
+    if len(c.entry):
+        slots["has_entry"], slots["entry"] = ~np.isnan(c.entry), np.nan_to_num(c.entry)
     bare = np.isnan(c.score) & np.isnan(c.seconds) & np.isnan(c.performance) & ~c.quit & c.keep
+    bare &= slots["has_entry"] == 0
     empty = np.logical_and.reduceat(bare, history.match_slots[:-1]) if len(history) else bare
     packed_slots = cut(slots.tobytes(), history.match_slots * SLOT.itemsize)
     return PackedMatches(
@@ -108,6 +114,7 @@ def unpack(
         quit=slot["quit"].astype(np.bool_),
         duration=np.array(duration, np.float64),  # None becomes NaN
         keep=slot["keep"].astype(np.bool_),
+        entry=entries(np.where(slot["has_entry"], slot["entry"], np.nan)),
     )
     return reported, columns, ids.astype(np.int64)
 

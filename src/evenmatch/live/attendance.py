@@ -48,6 +48,7 @@ class PlayerEnd(NamedTuple):
     score: float | None = None
     performance: float | None = None
     keep: bool = True
+    entry: float | None = None
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ def match_of(
             name = names[slot["id"]]
             result = ending.players.get(slot["player"], ending.players.get(name, PlayerEnd()))
             seconds, quit_early = seconds_of(slot, match.started_at, ended_at), has_quit(slot, ended_at)
-            players.append(Appearance(name, result.score, seconds, quit_early, result.performance, result.keep))
+            players.append(Appearance(name, seconds=seconds, quit=quit_early, **result._asdict()))
         teams.append(Team(tuple(players), end.place, end.score))
     duration = (ended_at - match.started_at) / 1e6 if ending.duration is None else ending.duration
     played_at = EPOCH + timedelta(microseconds=ended_at)

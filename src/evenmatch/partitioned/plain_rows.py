@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
+from evenmatch.history import Columns, Floats, History, Integers, Times, entries, fill_duration
 from evenmatch.partitioned.names import TextArrays
 from evenmatch.systems.compiled import cached
 from evenmatch.tables import columns
@@ -191,6 +191,7 @@ def _history(cells: dict[str, pa.ChunkedArray], bounds: MatchBounds, time: Times
             keep=flags["keep"],
             pool=np.zeros(matches, np.int32),
             ladder=np.ones(matches, np.int32),
+            entry=entries(numbers["entry"]),
         )
     )
 

@@ -284,7 +284,8 @@ def _effect(line: PlayerReceipt | None) -> PlayerEffect | None:
 
 def _appearance(c: Columns, slot: int, name: str) -> Appearance:
     score, seconds, performance = (known_number(float(column[slot])) for column in (c.score, c.seconds, c.performance))
-    return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]))
+    entry = known_number(float(c.entry[slot])) if len(c.entry) else None
+    return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]), entry)
 
 
 def _explanations(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_texts
 from evenmatch.match_context import NO_CONTEXT, Context
-from evenmatch.online import MatchOdds, check_line_up, odds
+from evenmatch.online import MatchOdds, check_line_up, odds, with_entry
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import PlayerStakes, Stakes, check_players, stakes
 from evenmatch.systems.forecasts import LineUpContext
@@ -123,13 +124,15 @@ def prospects(
     teams: Sequence[Sequence[str]],
     query: StakesQuery | None = None,
     context: Context = NO_CONTEXT,
+    entry: Mapping[str, float] = MappingProxyType({}),
 ) -> LineUpOdds:
     """The odds of a line-up, and the requested stakes, for a match that ends now (microseconds).
 
     context  what it is played on; a column that is left out, and a value that no match had, are unknown
-    Raises UnknownNameError for a column that the ladder does not declare, and InputError if the ladder's system cannot
-    rate such teams, or a player appears twice; for stakes, also if a player is banned or not in the line-up, or if they
-    would take too long to compute.
+    entry    a number known about newcomers before their first match, see match.Appearance
+    Raises UnknownNameError for a column that the ladder does not declare, or a newcomer who does not play; InputError
+    if the ladder's system cannot rate such teams, or a player appears twice; for stakes, also if a player is banned or
+    not in the line-up, or if they would take too long to compute.
     """
     plan = event_rows.read_plan(store, head, head.planned)
     rules = plan.last_rules
@@ -142,6 +145,7 @@ def prospects(
     members = iter(map(LineupMember, names, shown, newcomer))
     listed = tuple(tuple(next(members) for _ in team) for team in teams)
     ladders, known = in_context(store, head, plan, ids, context)
+    known = with_entry(rules, known, names, entry)
     computed = None
     if query is not None:
         chosen = check_players(names, query.players)

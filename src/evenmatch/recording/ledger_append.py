@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import StoreError
-from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
+from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, entries, fill_duration
 from evenmatch.ledger import event_rows, ladder_rows, player_rows, rating_rows
 from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, without_minus_zero
@@ -93,6 +93,7 @@ class Batch:
             quit=np.array(reports.quit, np.bool_),
             duration=fill_duration(np.array(reports.duration, np.float64), seconds, slot_start[team_start]),
             keep=np.array(reports.keep, np.bool_),
+            entry=entries(reports.entry),
         )
         labels = [None] * len(reports)
         return cls.of(reports.ids, History(columns), names, played_at, reports.rated, labels, reports.context)

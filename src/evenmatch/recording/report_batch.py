@@ -21,7 +21,7 @@ class ReportBatch:
     per match   ids, played_at (microseconds), rated, duration (seconds; NaN: unknown), context (see write_context),
                 teams (their number)
     per team    place, team_score (NaN: not recorded), sizes (number of players)
-    per player  player (the name), score, seconds, performance (NaN: not recorded), quit, keep
+    per player  player (the name), score, seconds, performance, entry (NaN: not recorded), quit, keep
     """
 
     ids: list[str] = field(default_factory=list)
@@ -39,6 +39,7 @@ class ReportBatch:
     performance: list[float] = field(default_factory=list)
     quit: list[bool] = field(default_factory=list)
     keep: list[bool] = field(default_factory=list)
+    entry: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, matches: Sequence[Match], rated: Iterable[bool]) -> ReportBatch:
@@ -68,6 +69,7 @@ class ReportBatch:
             performance=[number(slot.performance) for slot in slots],
             quit=[slot.quit for slot in slots],
             keep=[slot.keep for slot in slots],
+            entry=[number(slot.entry) for slot in slots],
         )
 
     @classmethod
@@ -93,7 +95,7 @@ class ReportBatch:
         for first, end in spans:
             matches, teams = slice(first, end), slice(team[first], team[end])
             slots = slice(slot[teams.start], slot[teams.stop])
-            rows = [matches] * 6 + [teams] * 3 + [slots] * 6
+            rows = [matches] * 6 + [teams] * 3 + [slots] * 7
             batches.append(ReportBatch(*(getattr(self, name)[row] for name, row in zip(_COLUMNS, rows, strict=True))))
         return batches
 

@@ -88,5 +88,6 @@ def unsigned(h: Columns) -> Columns:
         h.ladder.view(np.uint32),
         h.context.view(np.uint32),
         h.offset.view(np.uint32),
+        h.entry,
         h.lengths,
     )

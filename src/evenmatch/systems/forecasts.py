@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Flags, Floats
+from evenmatch.history import NO_ENTRIES, Entries, Flags, Floats
 from evenmatch.systems.loop import engine
 from evenmatch.systems.system import Records, Rules
 
@@ -20,14 +20,16 @@ class LineUpTeams(NamedTuple):
 
 
 class LineUpContext(NamedTuple):
-    """What a line-up plays on: C context values, and what is known about its S players under them.
+    """What a line-up plays on: C context values; what is known about its S players under them, and as newcomers.
 
     values   uint32 (C,)  indices of the values' records;  offset  uint32 (S·C,)  indices into `offsets`
+    entry    float32 (S,)  see `history.Columns`; empty: nothing is known
     """
 
     values: NDArray[np.uint32]
     offsets: Records
     offset: NDArray[np.uint32]
+    entry: Entries = NO_ENTRIES
 
 
 NO_CONTEXT = np.empty(0, np.uint32)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import FloatOrNaN, Integers
+from evenmatch.history import Entries, FloatOrNaN, Integers
 
 Records = NDArray[np.void]
 
@@ -35,6 +35,7 @@ class LadderRecords(NamedTuple):
     values   (C,)    indices of the records of the match's values in C context columns
     offsets          what is known about players under each value they have met
     first, second    (n·C,)  indices into `offsets`, C for each player of the first and of the second team
+    first_entry, second_entry  (n,)  the numbers known about these players before their first match; empty: none are
     """
 
     records: Records
@@ -44,6 +45,8 @@ class LadderRecords(NamedTuple):
     offsets: Records
     first: Integers
     second: Integers
+    first_entry: Entries
+    second_entry: Entries
 
 
 def copy_records(records: Records) -> Records:

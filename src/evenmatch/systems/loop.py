@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from evenmatch.errors import EvenmatchWarning
-from evenmatch.history import Columns, Flags, Floats, History, Integers
+from evenmatch.history import Columns, Entries, Flags, Floats, History, Integers
 from evenmatch.kernel_cache import use_installed
 from evenmatch.systems import duel
 from evenmatch.systems.compiled import kernel, prefetch, unsigned
@@ -68,11 +68,12 @@ def loop(
     far = len(state) > near
     pair_index = INT64(0)  # of the next row of forecasts
     contexts = len(h.context) // max(len(h.time), 1) if in_context else 0
+    numbers = min(len(h.entry), 1) if in_context else 0
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
         size = high - low
-        ladder = records_of(h, m, first, first + 1, contexts, ladders, offsets)
+        ladder = records_of(h, m, first, first + 1, contexts, numbers, ladders, offsets)
         if far and high + 2 * size <= len(h.player):  # prefetch two matches ahead, so that records arrive in time
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
@@ -123,8 +124,10 @@ def loop(
                 after[slot] = state[h.player[slot]].rating
 
 
-def records_of(h: Columns, m: int, a: int, b: int, contexts: int, ladders: Records, offsets: Records) -> LadderRecords:
-    """The records that match m reads for its teams a and b."""
+def records_of(
+    h: Columns, m: int, a: int, b: int, contexts: int, numbers: int, ladders: Records, offsets: Records
+) -> LadderRecords:
+    """The records that match m reads for its teams a and b. numbers: 1 if numbers are known about players, else 0."""
     return LadderRecords(
         ladders,
         h.pool[m],
@@ -133,6 +136,8 @@ def records_of(h: Columns, m: int, a: int, b: int, contexts: int, ladders: Recor
         offsets,
         h.offset[h.slot_start[a] * contexts : h.slot_start[a + 1] * contexts],
         h.offset[h.slot_start[b] * contexts : h.slot_start[b + 1] * contexts],
+        h.entry[h.slot_start[a] * numbers : h.slot_start[a + 1] * numbers],
+        h.entry[h.slot_start[b] * numbers : h.slot_start[b + 1] * numbers],
     )
 
 
@@ -150,6 +155,7 @@ def expect_all(
     """Write the expected scores of three or more teams, means over their rivals; returns the next pair's index."""
     first, end = h.team_start[m], h.team_start[m + 1]
     contexts = len(h.context) // len(h.time) if in_context else 0
+    numbers = min(len(h.entry), 1) if in_context else 0
     for team in range(first, end):
         expected[team] = 0.0
     for team in range(first, end):
@@ -157,7 +163,7 @@ def expect_all(
         total = expected[team]  # against the teams before it
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
-            ladder = records_of(h, m, team, rival, contexts, ladders, offsets)
+            ladder = records_of(h, m, team, rival, contexts, numbers, ladders, offsets)
             win, draw = pair(own, theirs, team == first, False, h.time[m], state, ladder, params)
             score = win + 0.5 * draw
             total += score
@@ -183,6 +189,7 @@ def forecast(
     values: Integers,
     offsets: Records,
     offset: Integers,
+    entry: Entries,
     params: NamedTuple,
     forecasts: Floats,
 ) -> None:
@@ -190,8 +197,9 @@ def forecast(
 
     two      whether their matches have two teams;  ladders  the records of the pool and of the ladder
     values   (C,) indices of the records of the context's values;  offset  (S·C,) indices into `offsets`
+    entry    (S,) what is known about newcomers, see `Columns`
     """
-    contexts = len(values)
+    contexts, numbers = len(values), min(len(entry), 1)
     for p in range(len(first)):
         a, b = first[p], second[p]
         ladder = LadderRecords(
@@ -202,6 +210,8 @@ def forecast(
             offsets,
             offset[team_start[a] * contexts : team_start[a + 1] * contexts],
             offset[team_start[b] * contexts : team_start[b + 1] * contexts],
+            entry[team_start[a] * numbers : team_start[a + 1] * numbers],
+            entry[team_start[b] * numbers : team_start[b + 1] * numbers],
         )
         own, theirs = player[team_start[a] : team_start[a + 1]], player[team_start[b] : team_start[b + 1]]
         win, draw = pair(own, theirs, home[p], two, now, state, ladder, params)
@@ -368,7 +378,7 @@ def replay(
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
     params, compiled = rules.compiled, engine(system)
-    run = compiled.replay_in_context if history.contexts else compiled.replay
+    run = compiled.replay_in_context if history.contexts or len(h.entry) else compiled.replay
     saved = compiled.nothing_saved
     if not h.keep.all():
         saved = (

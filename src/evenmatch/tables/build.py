@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError
-from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration, ladder_indices
+from evenmatch.history import Columns, Flags, Floats, History, Integers, entries, fill_duration, ladder_indices
 from evenmatch.tables import columns
 from evenmatch.tables.cells import ColumnCells, known_columns, read_cells
 from evenmatch.tables.columns import Faults, RowFault
@@ -194,6 +194,7 @@ class TableBuild:
                 keep=self._in_order(c.keep),
                 pool=np.zeros(len(ladder), np.int32),
                 ladder=ladder_indices(ladder),
+                entry=entries(self._in_order(c.entry)),
             )
         )
         return MatchTable(

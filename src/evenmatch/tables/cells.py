@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from evenmatch.errors import EvenmatchWarning, InputError, MissingColumnsError
 from evenmatch.history import Flags, Floats, Integers, Times
+from evenmatch.match import HIGHEST_ENTRY
 from evenmatch.tables import columns
 from evenmatch.tables.columns import Extent, Faults
 from evenmatch.tables.source import Source
@@ -26,6 +27,7 @@ NUMBERS: Mapping[str, tuple[float, float, bool, Extent]] = {
     "seconds": (0.0, math.inf, False, "row"),
     "performance": (-1.0, 1.0, True, "row"),
     "duration": (0.0, math.inf, True, "match"),
+    "entry": (-HIGHEST_ENTRY, HIGHEST_ENTRY, True, "row"),
 }
 FLAGS = {"quit": False, "keep": True}  # what an empty cell means
 _INDEX = r"__index_level_\d+__$"  # the index of a pandas frame, not a column of the user
@@ -52,6 +54,7 @@ class ColumnCells:
     duration: Floats
     quit: Flags
     keep: Flags
+    entry: Floats
     nothing: Floats
 
 
@@ -123,6 +126,7 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults, for
         duration=number("duration"),
         quit=flag("quit"),
         keep=flag("keep"),
+        entry=number("entry"),
         nothing=nan,
     )
 

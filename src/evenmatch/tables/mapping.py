@@ -38,7 +38,7 @@ ROLES: Mapping[str, str] = {
     "away_score": "the score of `away` or `loser`",
     "draw": "true: nobody won",
 }
-NUMBERS = ("team_score", "score", "performance", "home_score", "away_score")
+NUMBERS = ("team_score", "score", "performance", "entry", "home_score", "away_score")
 TIMED = ("seconds", "duration")
 UNITS = {"milliseconds": 0.001, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
 LONGEST_ID = 100  # characters of an id made of the time and the players; a hash of a longer one takes its place

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.errors import RowProblem, UnknownNameError, UsageError
-from evenmatch.history import Flags, Floats, History, Integers, renumbered
+from evenmatch.history import Flags, History, Integers, renumbered
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.match_context import MOST, TAKEN
 from evenmatch.tables.display import ROWS, as_html, counted, period
@@ -219,6 +220,7 @@ class MatchTable:
             c.quit.tolist(),
             map(_known, c.performance.tolist()),
             c.keep.tolist(),
+            map(_known, c.entry.tolist()) if len(c.entry) else repeat(None, len(c.player)),
             strict=True,
         )
         appearances = [Appearance(*slot) for slot in slots]
@@ -254,6 +256,7 @@ class MatchTable:
             "score": _number(c.score),
             "seconds": _number(c.seconds),
             "performance": _number(c.performance),
+            "entry": _number(c.entry if len(c.entry) else np.full(len(c.player), np.nan)),
         }
         longest = np.full(len(h), np.nan)
         if len(h):
@@ -279,7 +282,7 @@ COLUMNS: Sequence[str] = TAKEN
 NEEDED: Sequence[str] = ("match_id", "played_at", "team", "player")
 
 
-def _number(values: Floats) -> pa.Array:
+def _number(values: NDArray[np.floating]) -> pa.Array:
     return pa.array(values, from_pandas=True)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self, cast
 from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
+from evenmatch.match import HIGHEST_ENTRY
 from evenmatch.match_context import COLUMN, LONGEST_VALUE
 from evenmatch.times import EPOCH, likeness
 
@@ -113,6 +114,8 @@ def _storable(text: str) -> str:
 Text = Annotated[str, AfterValidator(_storable)]
 Name = Annotated[Text, Field(min_length=1, max_length=LONGEST)]
 Seconds = Annotated[float, Field(ge=0)]
+Entry = Annotated[float, Field(ge=-HIGHEST_ENTRY, le=HIGHEST_ENTRY)]
+ENTRY = "A number known before the player's first match, such as a seed, an age or a rating elsewhere."
 ContextIn = dict[
     Annotated[Text, Field(pattern=f"^{COLUMN}$")], Annotated[Text, Field(max_length=LONGEST_VALUE)]
 ]  # see match_context.Context

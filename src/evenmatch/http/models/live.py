@@ -6,7 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenmatch.http.models.base import ContextIn, Moment, Name, RequestModel, ResponseModel, Seconds, Text, examples
+from evenmatch.http.models.base import (
+    ENTRY,
+    ContextIn,
+    Entry,
+    Moment,
+    Name,
+    RequestModel,
+    ResponseModel,
+    Seconds,
+    Text,
+    examples,
+)
 from evenmatch.http.models.from_records import Shown
 from evenmatch.live.status import MatchStatus
 from evenmatch.match_context import MOST
@@ -96,6 +107,7 @@ class PlayerEnding(RequestModel):
     score: float | None = None
     performance: Annotated[float, Field(ge=-1, le=1)] | None = None
     keep: bool = True
+    entry: Entry | None = Field(default=None, description=ENTRY)
 
 
 class Close(RequestModel):

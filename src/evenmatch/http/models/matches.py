@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from evenmatch.http.models.base import ContextIn, Name, RequestModel, ResponseModel, examples
+from evenmatch.http.models.base import ContextIn, Entry, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.from_options import OptionsRequest, OptionsResponse, checked_fields, response_fields
 from evenmatch.http.models.from_records import Shown, fields_of
 from evenmatch.match_context import MOST
@@ -49,6 +49,10 @@ class LineUp(RequestModel):
         default_factory=dict,
         max_length=MOST,
         description="What they play on, by the ladder's context columns; columns left out and new values are unknown.",
+    )
+    entry: dict[Name, Entry] = Field(
+        default_factory=dict,
+        description="By newcomer: a number known before the first match, as in match reports. Only `even` reads it.",
     )
 
 
@@ -106,6 +110,7 @@ class AppearanceOut(ResponseModel):
     quit: bool
     performance: float | None
     keep: bool
+    entry: float | None
     before: float | None = None
     after: float | None = None
     change: float | None = None

@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from evenmatch.http.models.base import LONGEST, Problem
+from evenmatch.http.models.base import ENTRY, LONGEST, Problem
+from evenmatch.match import HIGHEST_ENTRY
 from evenmatch.match_context import COLUMN, LONGEST_VALUE, MOST
 
 PLAYED = "2026-11-21T18:30:00Z"
@@ -17,6 +18,7 @@ TEAMS = [
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 TimeText = Annotated[str, Meta(extra_json_schema={"format": "date-time", "examples": [PLAYED]})]
 Seconds = Annotated[float, Meta(ge=0)]
+Entry = Annotated[float, Meta(ge=-HIGHEST_ENTRY, le=HIGHEST_ENTRY)]
 Place = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Context = Annotated[
     dict[Annotated[str, Meta(pattern=f"^{COLUMN}$")], Annotated[str, Meta(max_length=LONGEST_VALUE)]],
@@ -41,6 +43,7 @@ class AppearanceReport(Struct, frozen=True, gc=False, forbid_unknown_fields=True
         Annotated[float, Meta(ge=-1, le=1)] | None, Meta(description="-1 poor, 0 average, 1 good.")
     ] = None
     keep: Annotated[bool, Meta(description="False: the match does not change this player's rating.")] = True
+    entry: Annotated[Entry | None, Meta(description=ENTRY)] = None
 
 
 class TeamReport(Struct, frozen=True, gc=False, forbid_unknown_fields=True):

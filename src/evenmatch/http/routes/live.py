@@ -135,7 +135,9 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
     """
     ending = Ending(
         teams=[TeamEnd(team.place, team.score) for team in body.teams],
-        players={name: PlayerEnd(end.score, end.performance, end.keep) for name, end in body.players.items()},
+        players={
+            name: PlayerEnd(end.score, end.performance, end.keep, end.entry) for name, end in body.players.items()
+        },
         ended_at=None if body.ended_at is None else micros(body.ended_at),
         duration=body.duration,
         rated=body.rated,

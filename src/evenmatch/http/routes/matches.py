@@ -152,8 +152,8 @@ async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reade
     site = site_of(request)
     teams = [team.players for team in line_up.teams]
     query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
-    find = site.reading(caller).prospects
-    return written(await site.odds(caller, lambda: encoded(_odds(ladder, find(ladder, teams, query, line_up.context)))))
+    find, known = site.reading(caller).prospects, (line_up.context, line_up.entry)
+    return written(await site.odds(caller, lambda: encoded(_odds(ladder, find(ladder, teams, query, *known)))))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:

@@ -80,6 +80,7 @@ def scrambled(history: History, first: int = 0) -> tuple[History, NDArray[np.int
         team_score=c.team_score[order],
         slot_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
         offset=rows_of(c.offset, history.contexts, slots),
+        entry=rows_of(c.entry, int(len(c.entry) > 0), slots),
         **slot_columns,
     )
     return History(columns), order

@@ -54,6 +54,7 @@ def heats(history: History, teams: int) -> History:
             slot_start=np.arange(len(slots) + 1, dtype=np.int32),
             context=rows_of(c.context, history.contexts, match),
             offset=rows_of(c.offset, history.contexts, slots),
+            entry=rows_of(c.entry, int(len(c.entry) > 0), slots),
             **{name: getattr(c, name)[slots] for name in by_slot},
             **{name: getattr(c, name)[match] for name in by_match},
         )

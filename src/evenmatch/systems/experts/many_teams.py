@@ -17,8 +17,10 @@ from evenmatch.systems.experts.mixing import (
 from evenmatch.systems.experts.players import (
     SLOT_COLUMNS,
     begin_slot,
+    belief,
     experience_of,
     finish_slot,
+    in_deviations,
     learn,
     learn_gain,
     learn_offsets,
@@ -26,12 +28,12 @@ from evenmatch.systems.experts.players import (
     pool_of,
     share_of,
     team_sums,
-    variance_at,
+    watch_number,
     watch_values,
 )
 from evenmatch.systems.experts.records import CONTEXTS, EXPERTS, LEARNING, SLOPE, Even, Record
 from evenmatch.systems.experts.scores import learn_scores, watch_scores
-from evenmatch.systems.experts.two_teams import ENTRY_STEP
+from evenmatch.systems.experts.two_teams import ENTRY_STEP, learn_entry_slope
 from evenmatch.systems.finish_order import rank_teams
 from evenmatch.systems.ladder_records import LadderRecords, Records
 from evenmatch.systems.maths import logistic, score_of
@@ -67,9 +69,9 @@ def many_team_odds(
     mixed = 0.0
     known = experience_of(a, state) - experience_of(b, state)
     for expert in range(params.experts):
-        entry = ladder.records[pool].entry[expert]
-        _, mean, variance = team_sums(a, ladder.first, expert, now, state, ladder, entry, params)
-        _, rival_mean, rival_variance = team_sums(b, ladder.second, expert, now, state, ladder, entry, params)
+        _, mean, variance = team_sums(a, ladder.first, ladder.first_entry, expert, now, state, ladder, params)
+        sums = team_sums(b, ladder.second, ladder.second_entry, expert, now, state, ladder, params)
+        _, rival_mean, rival_variance = sums
         slope = SLOPE / math.sqrt(variance + rival_variance + 2.0 * OWN_NOISE)
         lead = mean - rival_mean + known * ladder.records[pool].experience[expert]
         mixed += ladder.records[pool].weight[expert] * slope * lead
@@ -115,6 +117,7 @@ def update_many_teams(
     """Send messages between all pairs of teams. Experts learn from the sums, the weights from the mean over pairs."""
     first, end = h.team_start[m], h.team_start[m + 1]
     low, high = h.slot_start[first], h.slot_start[end]
+    numbers = h.entry[low:high] if len(ladder.first_entry) > 0 else h.entry[:0]
     pool, teams = pool_of(ladder, params), int(end - first)
     shared = ladder.records[pool]
     average = read_teams(h, m, teams, state, ladder, pool, params, scratch)
@@ -140,6 +143,7 @@ def update_many_teams(
             note = factors[slot]
             note.side = note.line_up = 0.0
             note_slot(state, h.player[slot], params, scratch, slot - low, note)
+        watch_number(numbers, slot - low, state[h.player[slot]], shared)
         finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
 
 
@@ -149,20 +153,21 @@ def read_teams(
 ) -> float:
     """Write each team's mean and noise by each expert into scratch; return the teams' average experience."""
     first, average = h.team_start[m], 0.0
-    shared, contexts = ladder.records[pool], len(ladder.values)
+    shared, contexts, numbers = ladder.records[pool], len(ladder.values), min(len(ladder.first_entry), 1)
     for column in range(WORK, COLUMNS):
         scratch[0, column] = 0.0
     for team in range(teams):
         start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
         members, offset = h.player[start:stop], h.offset[start * contexts : stop * contexts]
+        known_numbers = h.entry[start * numbers : stop * numbers]
         known = experience_of(members, state)
         for column in range(MEAN, RANK):
             scratch[team, column] = 0.0
         scratch[team, KNOWN] = known
         average += known / teams
         for expert in range(params.experts):
-            entry = shared.entry[expert]
-            _, mean, variance = team_sums(members, offset, expert, h.time[m], state, ladder, entry, params)
+            sums = team_sums(members, offset, known_numbers, expert, h.time[m], state, ladder, params)
+            _, mean, variance = sums
             scratch[team, MEAN + expert] = mean + known * shared.experience[expert]
             scratch[team, NOISE + expert] = variance + OWN_NOISE
     return average
@@ -230,25 +235,29 @@ def learn_expert(
     """Update one expert's players and newcomers from the messages to their teams."""
     first, now = h.team_start[m], h.time[m]
     low, shared = h.slot_start[first], ladder.records[pool]
-    entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
-    newcomers_push = newcomers_pull = experience_push = experience_pull = 0.0
+    weight, numbers = calibrated_weight(shared, expert), min(len(ladder.first_entry), 1)
+    newcomers_push = newcomers_pull = slope_push = slope_pull = experience_push = experience_pull = 0.0
     for team in range(teams):
         start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
         push, pull = message_to(team, expert, times, scratch)
         share = share_of(int(stop - start), expert, params)
-        learning = 0.0
+        known_numbers = h.entry[start * numbers : stop * numbers]
+        learning = by_number = 0.0
         for slot in range(start, stop):
             player = h.player[slot]
+            begun, before = belief(state, player, known_numbers, slot - start, expert, now, shared, params)
             if state[player].games < LEARNING:
-                grown = variance_at(state, player, expert, now, params.step[expert], params)
-                learning += share * min(grown / params.variance[expert], 1.0)
+                taught = share * min(before / params.variance[expert], 1.0)
+                learning += taught
+                unit = in_deviations(known_numbers, slot - start, shared)
+                by_number += 0.0 if math.isnan(unit) else taught * unit
             learn(
                 state,
                 player,
                 expert,
                 weight,
-                entry,
-                now,
+                begun,
+                before,
                 push,
                 push,
                 CERTAIN * pull,
@@ -263,6 +272,8 @@ def learn_expert(
             )
         newcomers_push += learning * push
         newcomers_pull += learning * learning * pull
+        slope_push += by_number * push
+        slope_pull += by_number * by_number * pull
         known = scratch[team, KNOWN] - average
         experience_push += known * push
         experience_pull += known * known * pull
@@ -270,6 +281,7 @@ def learn_expert(
         if shared.values[column] > 1.0:
             learn_context(h, first, teams, expert, column, times, ladder, shared, params, scratch)
     learn_entry_of_many(shared, expert, newcomers_push, newcomers_pull, params)
+    learn_entry_slope(shared, expert, slope_push, slope_pull)
     learn_experience_of_many(shared, expert, experience_push, experience_pull)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from evenmatch.history import Floats, Integers
+from evenmatch.history import Entries, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.experts.records import CONTEXTS, EXPERTS, FADE, MOST_GAIN, WIDEST, Even, Record
+from evenmatch.systems.experts.records import CONTEXTS, EXPERTS, FADE, FARTHEST, MOST_GAIN, WIDEST, Even, Record
 from evenmatch.systems.ladder_records import LadderRecords, Records
 
 # Columns of scratch that a slot's numbers are in: the new rating, its deviation, and, where factors are wanted, the
@@ -36,23 +36,52 @@ def watch_values(ladder: LadderRecords, pool: int) -> None:
 
 
 @kernel
-def variance_at(state: Records, player: int, expert: int, now: int, step: float, params: Even) -> float:
-    """A player's variance at a time, including the `step` that a match adds; a newcomer's does not grow."""
-    record = state[player]
-    variance = record.variance[expert]
-    if record.games == 0:
-        return variance
-    grown = variance + params.drift[expert] * max(now - record.last_played, 0) + step
-    return min(grown, WIDEST * params.variance[expert])
+def grown(record: Record, expert: int, now: int, step: float, params: Even) -> tuple[float, float]:
+    """Mean and variance, at a time, of a player who has played: the mean drifts towards 0, the variance grows.
+
+    step  variance that a match adds
+    """
+    elapsed = max(now - record.last_played, 0)
+    variance = record.variance[expert] + params.drift[expert] * elapsed + step
+    return record.mean[expert] / (1.0 + params.pull[expert] * elapsed), min(variance, WIDEST * params.variance[expert])
 
 
 @kernel
-def mean_of(state: Records, player: int, expert: int, now: int, entry: float, params: Even) -> float:
-    """A player's mean at a time: newcomers start at `entry`, other players drift towards 0 between matches."""
+def in_deviations(numbers: Entries, member: int, shared: Record) -> float:
+    """The number known about a player, in deviations from the newcomers' mean; NaN if there is none to compare with."""
+    if len(numbers) == 0 or math.isnan(numbers[member]) or shared.number_square <= 0.0:
+        return math.nan
+    unit = (numbers[member] - shared.number_mean) / math.sqrt(shared.number_square / shared.numbers)
+    return min(max(unit, -FARTHEST), FARTHEST)
+
+
+@kernel
+def belief(
+    state: Records, player: int, numbers: Entries, member: int, expert: int, now: int, shared: Record, params: Even
+) -> tuple[float, float]:
+    """A player's mean and variance in a match. Newcomers start where others did, and where a number known says.
+
+    numbers  (n,) of the player's team, or empty;  member  the player's index in it
+    """
     record = state[player]
-    if record.games == 0:
-        return record.mean[expert] + entry
-    return record.mean[expert] / (1.0 + params.pull[expert] * max(now - record.last_played, 0))
+    if record.games > 0:
+        return grown(record, expert, now, params.step[expert], params)
+    mean, variance = record.mean[expert] + shared.entry[expert], record.variance[expert]
+    unit = in_deviations(numbers, member, shared)
+    if math.isnan(unit):
+        return mean, variance
+    slope = shared.entry_slope[expert]
+    return mean + slope * unit, variance / (1.0 + slope * slope / params.variance[expert])
+
+
+@kernel
+def watch_number(numbers: Entries, member: int, record: Record, shared: Record) -> None:
+    """Include a newcomer's number in the mean and the spread of newcomers' numbers."""
+    if len(numbers) > 0 and record.games == 0 and not math.isnan(numbers[member]):
+        shared.numbers += 1.0
+        before = numbers[member] - shared.number_mean
+        shared.number_mean += before / shared.numbers
+        shared.number_square += before * (numbers[member] - shared.number_mean)
 
 
 @kernel
@@ -70,23 +99,25 @@ def share_of(size: int, expert: int, params: Even) -> float:
 def team_sums(
     team: Integers,
     offset: Integers,
+    numbers: Entries,
     expert: int,
     now: int,
     state: Records,
     ladder: LadderRecords,
-    entry: float,
     params: Even,
 ) -> tuple[float, float, float]:
     """(w, w · the sum of a team's means, w² · the sum of its variances), where w is the weight of a member.
 
-    offset  indices into `ladder.offsets`, which count, too
+    offset   indices into `ladder.offsets`, which count, too
+    numbers  what is known about newcomers, see `belief`
     """
     mean, variance = 0.0, 0.0
-    for member in range(len(team)):
-        mean += mean_of(state, team[member], expert, now, entry, params)
-        variance += variance_at(state, team[member], expert, now, params.step[expert], params)
-    contexts = len(ladder.values)
     pool = ladder.records[pool_of(ladder, params)]
+    for member in range(len(team)):
+        known = belief(state, team[member], numbers, member, expert, now, pool, params)
+        mean += known[0]
+        variance += known[1]
+    contexts = len(ladder.values)
     for column in range(contexts):
         if pool.values[column] > 1.0:
             gain = pool.gain[expert * CONTEXTS + column]
@@ -115,8 +146,8 @@ def age(state: Records, now: int, params: Even) -> None:
         if record.games > 0 and record.last_played < now:
             deviation = 0.0
             for expert in range(params.experts):
-                variance = variance_at(state, player, expert, now, 0.0, params)
-                record.mean[expert] = mean_of(state, player, expert, now, 0.0, params)
+                mean, variance = grown(record, expert, now, 0.0, params)
+                record.mean[expert] = mean
                 record.variance[expert] = variance
                 deviation += params.points[expert] * math.sqrt(variance)
             record.deviation = deviation / params.experts
@@ -135,8 +166,8 @@ def learn(
     player: int,
     expert: int,
     weight: float,
-    entry: float,
-    now: int,
+    begun: float,
+    before: float,
     push: float,
     result_push: float,
     pull: float,
@@ -152,6 +183,7 @@ def learn(
     """Move a player's mean, shrink the variance, and record the effect on the shown rating.
 
     weight           of the expert in the mixture, calibrated
+    begun, before    the player's mean and variance in the match, see `belief`
     push             gradient of the log-likelihood by the lead, towards the player;  result_push: that of the result
     pull             its curvature
     turn             how much `push` grows with the trust in margins, less what its own effect would take back
@@ -161,11 +193,9 @@ def learn(
     """
     record = state[player]
     old, newcomer = record.mean[expert], record.games == 0
-    before = variance_at(state, player, expert, now, params.step[expert], params)
     points = weight * params.points[expert]
     moved = share * before * push
     own = share * share * before
-    begun = mean_of(state, player, expert, now, entry, params)
     mean = begun + moved
     factor = max(FADE, 1.0 - (own + rho * (team_variance - own)) * pull)
     record.mean[expert] = mean

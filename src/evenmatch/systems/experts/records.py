@@ -18,6 +18,7 @@ POINTS = 400.0 / LOG_10  # per unit of log-odds: a lead of 400 points are odds o
 LEARNING = 25  # matches: players with fewer teach the newcomers' mean
 FADE = 0.05  # a match leaves at least this share of a variance
 LEAST_WEIGHT, MOST_WEIGHT = 0.2, 1.3  # of all experts together
+FARTHEST = 3.0  # deviations: a number known about a newcomer that is farther from the mean is cut to this
 WIDEST = 4.0  # variances grow up to this many times a newcomer's
 
 STATE = np.dtype(
@@ -47,6 +48,11 @@ LADDER = np.dtype(
         ("experience_variance", "f8", EXPERTS),
         ("entry", "f8", EXPERTS),  # mean of newcomers
         ("entry_variance", "f8", EXPERTS),
+        ("entry_slope", "f8", EXPERTS),  # what a number known about newcomers adds, per deviation of these numbers
+        ("entry_slope_variance", "f8", EXPERTS),
+        ("numbers", "f8"),  # how many newcomers had a number,
+        ("number_mean", "f8"),  # their mean,
+        ("number_square", "f8"),  # and the sum of the squared differences from it
         ("gain", "f8", EXPERTS * CONTEXTS),  # how much players' offsets under values of a column count
         ("gain_variance", "f8", EXPERTS * CONTEXTS),
         ("values", "f8", CONTEXTS),  # how many values of a context column have been seen
@@ -126,6 +132,7 @@ SIDE_VARIANCE = 0.003
 BODY, BODY_VARIANCE = 1.5, 1.0
 EXPERIENCE_VARIANCE = 0.002
 ENTRY_VARIANCE = 0.05
+SLOPE_VARIANCE = 0.01  # prior mean 0
 OFFSET = 0.15  # variance of a player under a value of a context column, in newcomers' variances
 GAIN, GAIN_VARIANCE, MOST_GAIN = 0.6, 0.2, 2.0
 WEIGHT_VARIANCE = 0.1
@@ -196,6 +203,11 @@ def new_ladder(experts: int) -> tuple[object, ...]:
         each(EXPERIENCE_VARIANCE),
         none,
         each(ENTRY_VARIANCE),
+        none,
+        each(SLOPE_VARIANCE),
+        0.0,
+        0.0,
+        0.0,
         (GAIN,) * (EXPERTS * CONTEXTS),
         (GAIN_VARIANCE,) * (EXPERTS * CONTEXTS),
         (0.0,) * CONTEXTS,

@@ -25,15 +25,17 @@ from evenmatch.systems.experts.mixing import (
 from evenmatch.systems.experts.players import (
     SLOT_COLUMNS,
     begin_slot,
+    belief,
     experience_of,
     finish_slot,
+    in_deviations,
     learn,
     learn_gain,
     learn_offsets,
     note_slot,
     pool_of,
     team_sums,
-    variance_at,
+    watch_number,
     watch_values,
 )
 from evenmatch.systems.experts.records import CONTEXTS, DRAW, FADE, LEARNING, POINTS, SLOPE, Even, Record
@@ -107,9 +109,8 @@ def prediction(
     known  how much more experienced team a is;  more: the log size ratio
     """
     pool = pool_of(ladder, params)
-    entry = ladder.records[pool].entry[expert]
-    share, mean, variance = team_sums(a, ladder.first, expert, now, state, ladder, entry, params)
-    sums = team_sums(b, ladder.second, expert, now, state, ladder, entry, params)
+    share, mean, variance = team_sums(a, ladder.first, ladder.first_entry, expert, now, state, ladder, params)
+    sums = team_sums(b, ladder.second, ladder.second_entry, expert, now, state, ladder, params)
     rival_share, rival_mean, rival_variance = sums
     lead, spread = mean - rival_mean, variance + rival_variance + 1.0
     lead += known * ladder.records[pool].experience[expert]
@@ -256,6 +257,8 @@ def update_two_teams(
             note.side = sign * by_side
             note.line_up = sign * by_sizes
             note_slot(state, h.player[slot], params, scratch, slot - low, note)
+        numbers, member = (ladder.first_entry, slot - low) if slot < middle else (ladder.second_entry, slot - middle)
+        watch_number(numbers, member, state[h.player[slot]], shared)
         finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
 
 
@@ -342,23 +345,27 @@ def learn_teams(
     """
     push, result_push, pull, turn = pushes
     shared = ladder.records[pool]
-    entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
+    weight = calibrated_weight(shared, expert)
     share, variance, rival_share, rival_variance = sums
-    learning = 0.0
+    learning = by_number = 0.0
     rho = params.shared[expert]
     for slot in range(low, high):
         player, own = h.player[slot], slot < middle
         sign, part = (1.0, share) if own else (-1.0, rival_share)
+        numbers, member = (ladder.first_entry, slot - low) if own else (ladder.second_entry, slot - middle)
+        begun, before = belief(state, player, numbers, member, expert, now, shared, params)
         if state[player].games < LEARNING:
-            grown = variance_at(state, player, expert, now, params.step[expert], params)
-            learning += sign * part * min(grown / params.variance[expert], 1.0)
+            taught = sign * part * min(before / params.variance[expert], 1.0)
+            learning += taught
+            unit = in_deviations(numbers, member, shared)
+            by_number += 0.0 if math.isnan(unit) else taught * unit
         learn(
             state,
             player,
             expert,
             weight,
-            entry,
-            now,
+            begun,
+            before,
             sign * push,
             sign * result_push,
             pull,
@@ -372,6 +379,7 @@ def learn_teams(
             noted,
         )
     learn_entry(shared, expert, learning, push, pull, params)
+    learn_entry_slope(shared, expert, by_number * push, by_number * by_number * pull)
 
 
 @kernel
@@ -381,6 +389,14 @@ def learn_entry(shared: Record, expert: int, learning: float, push: float, pull:
     most = 3.0 * math.sqrt(params.variance[expert])
     shared.entry[expert] = min(max(shared.entry[expert] + before * learning * push, -most), most)
     shared.entry_variance[expert] = before * max(0.2, 1.0 - before * learning * learning * pull) + ENTRY_STEP
+
+
+@kernel
+def learn_entry_slope(shared: Record, expert: int, push: float, pull: float) -> None:
+    """Learn what a number known about newcomers says; `push` is the gradient, `pull` the curvature."""
+    variance = shared.entry_slope_variance[expert] / (1.0 + shared.entry_slope_variance[expert] * pull)
+    shared.entry_slope[expert] += variance * push
+    shared.entry_slope_variance[expert] = variance
 
 
 @kernel
