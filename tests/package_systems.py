@@ -22,7 +22,7 @@ NOT_IDLE = 2**62  # a time after every match
 def as_match(match: SlowMatch, number: int) -> Match:
     teams = [
         Team(
-            tuple(Appearance(p.name, p.score, p.seconds, p.quit, p.performance) for p in team.players),
+            tuple(Appearance(p.name, p.score, p.seconds, p.quit, p.performance, entry=p.entry) for p in team.players),
             team.place,
             team.score,
         )

@@ -28,6 +28,25 @@ def with_context(matches, seed):
     ]
 
 
+def with_entry(matches, seed):
+    """The same matches with a number known about most players, one of them far from the others."""
+    rng = random.Random(seed)
+    numbers = {
+        name: None if rng.random() < 0.2 else 1500 + 100 * rng.choice([-2, -1, 0, 0.5, 1, 50]) for name in PEOPLE
+    }
+    return [
+        replace(
+            match,
+            teams=[replace(team, players=[told(p, numbers[p.name]) for p in team.players]) for team in match.teams],
+        )
+        for match in matches
+    ]
+
+
+def told(player, number):
+    return replace(player, entry=number)
+
+
 def random_matches(system, seed, matches=400):
     """Uneven teams, draws between unequals, three sides and more, idle gaps, quitters, negative and missing values."""
     rng = random.Random(seed)

@@ -82,9 +82,11 @@ def random_history(seed, teams, rows=ROWS):
 
 
 def in_context(history, seed):
-    """The same history with two context columns, of three values and of five, which are lengths."""
-    values = np.random.default_rng(seed).integers([0, 3], [3, 8], (len(history), 2))
-    first = history.ladders + 1
+    """The same history with two context columns, of three values and of five, which are lengths; players have seeds."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers([0, 3], [3, 8], (len(history), 2))
+    seeds = np.where(rng.random(history.players) < 0.3, np.nan, rng.integers(1, 33, history.players))
+    history, first = History(history.columns._replace(entry=seeds[history.columns.player])), history.ladders + 1
     return history.with_context(first + values, {first + value: f"best of {value}" for value in range(3, 8)})
 
 

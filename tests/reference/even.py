@@ -66,6 +66,7 @@ class View:
     leavers: Belief = field(default_factory=lambda: Belief(1.5, 1))
     experience: Belief = field(default_factory=lambda: Belief(0, 0.002))
     entry: Belief = field(default_factory=lambda: Belief(0, 0.05))
+    slope: Belief = field(default_factory=lambda: Belief(0, 0.01))  # ν
     offsets: dict[tuple[str, int, str], Belief] = field(default_factory=dict)  # by player, column and value
     gains: dict[int, Belief] = field(default_factory=lambda: defaultdict(lambda: Belief(0.6, 0.2)))  # by column
     value_sides: dict[tuple[int, str], Belief] = field(default_factory=lambda: defaultdict(lambda: Belief(0, 0.003)))
@@ -164,13 +165,14 @@ class SlowEven:
         self.values: dict[int, set[str]] = defaultdict(set)  # seen so far, by column
         self.laws: dict[int, Belief] = defaultdict(lambda: Belief(0, 0.1))  # η, by column
         self.lengths: dict[int, list[float]] = defaultdict(list)  # logs seen so far, by column
+        self.numbers: list[float] = []  # of the newcomers so far
 
     def rate(self, match: SlowMatch) -> list[SlowChange]:
         players = [player for team in match.teams for player in team.players]
         before = {player.name: self.shown.get(player.name, self.start) for player in players}
         for view in self.views:
             for player in players:
-                self.bring_up(view, player.name, match.time)
+                self.bring_up(view, player, match.time)
         weights = self.calibration.mean * self.weights
         self.columns = [(c, value) for c, value in enumerate(match.context) if len(self.values[c]) > 1]
         expected = self.two(match) if len(match.teams) == 2 else self.many(match)
@@ -180,6 +182,8 @@ class SlowEven:
             self.values[column].add(value)
             if value.isdigit():
                 self.lengths[column].append(math.log(int(value)))
+        newcomers = [player.entry for player in players if player.name not in self.count]
+        self.numbers += [number for number in newcomers if number is not None]
         changes = []
         for number, team in enumerate(match.teams):
             for player in team.players:
@@ -195,9 +199,19 @@ class SlowEven:
                 )
         return changes
 
-    def bring_up(self, view: View, name: str, time: float) -> None:
+    def unit(self, player: SlowPlayer) -> float | None:
+        """ζ: the player's number in deviations from the mean of the newcomers so far."""
+        if player.entry is None or not self.numbers or np.std(self.numbers) == 0:
+            return None
+        return clip((player.entry - np.mean(self.numbers)) / np.std(self.numbers), 3)
+
+    def bring_up(self, view: View, player: SlowPlayer, time: float) -> None:
         """Step 1: the belief about a player as a match begins."""
-        if name not in view.players:
+        name, unit = player.name, self.unit(player)
+        if name not in view.players and unit is not None:
+            known = view.slope.mean
+            view.players[name] = [view.entry.mean + known * unit, view.v0 / (1 + known**2 / view.v0)]
+        elif name not in view.players:
             view.players[name] = [view.entry.mean, view.v0]
         else:
             idle = (time - self.last[name]) / DAY
@@ -221,6 +235,12 @@ class SlowEven:
         """c of step 3 for one team: how much those of fewer than 25 matches count."""
         young = [player.name for player in team.players if self.count.get(player.name, 0) < 25]
         return sum(w * min(view.players[name][1] / view.v0, 1) for name in young)
+
+    def by_number(self, view: View, team: SlowTeam, w: float) -> float:
+        """c′ of step 3 for one team."""
+        young = [player for player in team.players if self.count.get(player.name, 0) < 25]
+        known = [(view.players[player.name][1], self.unit(player)) for player in young]
+        return sum(w * min(variance / view.v0, 1) * unit for variance, unit in known if unit is not None)
 
     def learn_players(
         self, view: View, team: SlowTeam, w: float, total: float, rho: float, gradient: float, curvature: float
@@ -268,12 +288,14 @@ class SlowEven:
                 for name in team:
                     self.turns[name] += sign * weights[index] * w**2 * view.players[name][1] * turn
             c = self.new_share(view, first, w1) - self.new_share(view, second, w2)
+            by_number = self.by_number(view, first, w1) - self.by_number(view, second, w2)
             leads = [view.offset_lead(first, *pair) - view.offset_lead(second, *pair) for pair in self.columns]
             self.learn_players(view, first, w1, q1, view.rho, gradient, curvature)
             self.learn_players(view, second, w2, q2, view.rho, -gradient, curvature)
             for (column, _), lead in zip(self.columns, leads, strict=True):
                 view.learn_gain(column, lead * gradient, lead**2 * curvature)
             view.teach_newcomers(c, gradient, curvature)
+            view.slope.learn_all(by_number * gradient, by_number**2 * curvature)
             view.side.learn(1, gradient, curvature)
             view.own_side.learn(1, gradient, curvature)
             view.body.learn(u, gradient, curvature)
@@ -411,16 +433,17 @@ class SlowEven:
         factor = len(pairs) / len(compared)
         average = sum(known) / len(known)
         for index, view in enumerate(self.views):
-            entry, experience = np.zeros(2), np.zeros(2)  # gradient and curvature by either
+            entry, slope, experience = np.zeros(2), np.zeros(2), np.zeros(2)  # gradient and curvature by each
             damp = 1 + noise[index] * factor * pull[index]
             told = list(zip(factor * push[index] / damp, factor * pull[index] / damp, strict=True))
             leads = [np.array([view.offset_lead(team, *pair) for team in teams]) for pair in self.columns]
             for number, team in enumerate(teams):
                 g, h = told[number]
                 w = len(team.players) ** -view.alpha
-                c = self.new_share(view, team, w)
+                c, by_number = self.new_share(view, team, w), self.by_number(view, team, w)
                 self.learn_players(view, team, w, 0.0, 0.0, g, 0.6 * h)
                 entry += c * g, c * c * h
+                slope += by_number * g, by_number**2 * h
                 more = known[number] - average
                 experience += more * g, more * more * h
             gradients, curvatures = np.array(told).T
@@ -428,6 +451,7 @@ class SlowEven:
                 apart = lead - lead.mean()
                 view.learn_gain(column, apart @ gradients, apart**2 @ curvatures)
             view.entry.learn_all(*entry)
+            view.slope.learn_all(*slope)
             view.keep_newcomers_near()
             view.experience.learn_all(*experience)
         times = min(len(teams) / 2, 20) / len(compared)

@@ -12,6 +12,7 @@ class SlowPlayer:
     seconds: float | None = None
     performance: float | None = None
     quit: bool = False
+    entry: float | None = None  # known before the first match
 
 
 @dataclass(frozen=True)

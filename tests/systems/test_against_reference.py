@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch import systems
 from package_systems import Fast
-from random_matches import random_matches, with_context
+from random_matches import random_matches, with_context, with_entry
 
 # System, parameters
 CASES = [
@@ -105,6 +105,13 @@ def test_the_kernel_and_its_twin_agree_on_every_change(system, parameters, seed)
 @pytest.mark.parametrize("parameters", [values for system, values in CASES if system == "even"])
 def test_even_and_its_twin_agree_on_matches_with_context_columns(parameters):
     check_agreement("even", parameters, with_context(random_matches("even", 3), 3))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"single": True}, {"pooled": False, "performance": True}])
+def test_even_and_its_twin_agree_on_what_is_known_about_newcomers(parameters):
+    matches = with_entry(random_matches("even", 5), 5)
+    check_agreement("even", parameters, matches)
+    check_agreement("even", parameters, with_context(matches, 5))
 
 
 def check_agreement(system, parameters, matches):
