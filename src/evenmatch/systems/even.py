@@ -139,7 +139,7 @@ FACTORS = (
     Factor("by_result", "points by the result alone"),
     Factor("by_margin", "points by the margin of the scores, beyond the result"),
     Factor("by_scores", "points for the player's own score, compared with the others'"),
-    Factor("by_entry", "points by the usual strength of newcomers to this ladder, in the first match"),
+    Factor("by_entry", "points by what is known about newcomers to this ladder, in the first match"),
     Factor("by_pause", "points by the time without a match, after which two experts rely less on what they knew"),
     Factor("by_weights", "points because other matches have shown since which experts to trust"),
     Factor("from_steady", "points of the change from the steady expert; with `single`, from the only one"),

@@ -68,7 +68,7 @@ def loop(
     far = len(state) > near
     pair_index = INT64(0)  # of the next row of forecasts
     contexts = len(h.context) // max(len(h.time), 1) if in_context else 0
-    numbers = min(len(h.entry), 1) if in_context else 0
+    numbers = min(len(h.entry), 1)
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
@@ -155,7 +155,7 @@ def expect_all(
     """Write the expected scores of three or more teams, means over their rivals; returns the next pair's index."""
     first, end = h.team_start[m], h.team_start[m + 1]
     contexts = len(h.context) // len(h.time) if in_context else 0
-    numbers = min(len(h.entry), 1) if in_context else 0
+    numbers = min(len(h.entry), 1)
     for team in range(first, end):
         expected[team] = 0.0
     for team in range(first, end):
@@ -378,7 +378,7 @@ def replay(
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
     params, compiled = rules.compiled, engine(system)
-    run = compiled.replay_in_context if history.contexts or len(h.entry) else compiled.replay
+    run = compiled.replay_in_context if history.contexts else compiled.replay
     saved = compiled.nothing_saved
     if not h.keep.all():
         saved = (

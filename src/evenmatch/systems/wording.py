@@ -219,7 +219,7 @@ BY_FACTOR = {
     "narrow loss": "{part} for a smaller loss than expected",
     "level": "{part} for the level score",
     "by_scores": "{part} for {your} own score",
-    "by_entry": "{part} for the strength of newcomers here",
+    "by_entry": "{part} for what we know about newcomers here",
     "small": "{part} for small changes since {your} last match",
 }
 TOTAL, TOTAL_AGAINST = "{outcome}. {Effect}.", "{outcome}, but {effect}."
@@ -235,8 +235,8 @@ def _causes(**causes: str) -> Mapping[tuple[str, bool], str]:
 
 
 CAUSE = {
-    ("by_entry", True): "Newcomers here turn out stronger than their first rating says: that added {part}.",
-    ("by_entry", False): "Newcomers here turn out weaker than their first rating says: that took off {part}.",
+    ("by_entry", True): "What we know about newcomers here says that the first rating was too low: that added {part}.",
+    ("by_entry", False): "What we know about newcomers here says that the first rating was too high: that took off {part}.",
     **_causes(
         by_pause="{Your} older results count less over time: that",
         by_weights="Newer matches made us weigh {your} older results again: that",
