@@ -31,6 +31,7 @@ DTYPES = {
     "ladder": np.int32,
     "context": np.int32,
     "offset": np.int32,
+    "entry": np.float32,
     "lengths": np.float64,
 }
 
@@ -54,6 +55,7 @@ def made_columns(**changes):
         "ladder": [1, 2],
         "context": [3, 4],
         "offset": [0, 1, 2, 3, 4, 5],
+        "entry": [1834.0, NAN, NAN, NAN, -3.5, 1834.0],
         "lengths": [NAN, NAN, NAN, 1.5, NAN],
     }
     return Columns(**{name: np.asarray(values, DTYPES[name]) for name, values in (made | changes).items()})

@@ -26,6 +26,8 @@ REFUSED = [
     (lambda: Appearance("ann", seconds=NAN), "seconds of 'ann' is nan"),
     (lambda: Appearance("ann", score=NAN), "score of 'ann' is nan; expected a finite number"),
     (lambda: Appearance("ann", performance=1.01), "performance of 'ann' is 1.01; expected a number from -1 to 1"),
+    (lambda: Appearance("ann", entry=NAN), "entry of 'ann' is nan; expected a number from -1e9 to 1e9"),
+    (lambda: Appearance("ann", entry=2e9), "entry of 'ann' is 2000000000.0"),
     (lambda: Team(()), "a team has no players"),
     (lambda: Team.of("ann", place=0), "place is 0; expected a whole number from 1"),
     (lambda: Team.of("ann", score=NAN), "score of 'a team' is nan"),

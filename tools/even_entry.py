@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of Parquet files")
     given = parser.parse_args()
-    print("| ladder | matches | known | log loss | with the rating elsewhere | second half | with a random number |")
+    print("| ladder | matches | known | log loss | rating elsewhere | second half | random number, second half |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for file in sorted(given.data.glob("*.parquet")):
         matches = evenmatch.read(file)
@@ -41,8 +41,8 @@ def main() -> None:
             random = np.random.default_rng(1).normal(size=target.history.players)[target.history.columns.player]
             without, second = losses(target.history, None)
             rated, second_rated = losses(target.history, numbers)
-            useless, _ = losses(target.history, random)
-            cells = f"{without:.4f} | {rated - without:+.4f} | {second_rated - second:+.4f} | {useless - without:+.4f}"
+            useless = losses(target.history, random)[1]
+            cells = f"{without:.4f} | {rated - without:+.4f} | {second_rated - second:+.4f} | {useless - second:+.4f}"
             print(f"| {file.stem} {ladder} | {len(target):,} | {known:.0%} | {cells} |", flush=True)
 
 

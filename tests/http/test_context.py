@@ -47,6 +47,23 @@ def test_odds_are_those_of_the_map_and_a_ladder_that_declares_none_has_the_same_
     assert expected(reader, context={"map": "dust"}) == dust
 
 
+def test_what_is_known_about_newcomers_is_reported_read_back_and_asked_for_in_odds(admin, reader):
+    admin.post("/v1/ladders", json={"name": "arena", "system": "even"})
+    for number in range(20):  # the better seed wins
+        one = match(number, f"p{number}", f"q{number}")
+        for side, seed in zip(one["teams"], (number % 5, number % 5 + 10), strict=True):
+            side["players"][0]["entry"] = seed
+        assert admin.post(f"{ON}/matches", json=one).status_code == 200
+    players = reader.get(f"{ON}/matches/m7").json()["teams"]
+    assert [team["players"][0]["entry"] for team in players] == [2, 12]
+    assert expected(reader, entry={"ann": 1, "bob": 14}) > 0.6 > expected(reader, entry={"ann": 14, "bob": 1}) + 0.2
+    assert expected(reader, entry={"ann": 14}) < expected(reader) < expected(reader, entry={"ann": 1})
+    refused = odds(reader, entry={"cat": 1})
+    assert refused.status_code == 404
+    assert "unknown player 'cat'; known: ann, bob" in refused.json()["detail"]
+    assert odds(reader, entry={"ann": 2e9}).status_code == 422
+
+
 def test_a_column_that_is_not_declared_is_stored_and_cannot_be_asked_for(admin, reader):
     admin.post("/v1/ladders", json=MADE)
     context = {"map": "dust", "patch": "1.2", "mode": ""}

@@ -433,7 +433,8 @@ def test_each_request_is_counted_once_whoever_answers_it(admin, site, monkeypatc
 
 good_slot = st.fixed_dictionaries(
     {"player": st.text("abcdefghé🦊", min_size=1, max_size=4)},
-    optional={"score": st.floats(-9, 9), "seconds": st.integers(0, 9), "performance": st.sampled_from([-1, 0.5, 1])},
+    optional={"score": st.floats(-9, 9), "seconds": st.integers(0, 9), "performance": st.sampled_from([-1, 0.5, 1])}
+    | {"entry": st.floats(-1e9, 1e9, width=32)},
 )
 good = st.fixed_dictionaries(
     {

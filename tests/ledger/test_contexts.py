@@ -1,6 +1,7 @@
 """A ladder with context columns: what the system learns by map and mode is kept, corrected, verified and forgotten."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -38,11 +39,17 @@ def recorded(count=60):
             Team.of(*drawn[:size], place=1 if own > theirs else 2, score=own),
             Team.of(*drawn[size:], place=2 if own > theirs else 1, score=theirs),
         )
+        teams = tuple(replace(team, players=tuple(map(seeded, team.players))) for team in teams)
         context = {"map": "mill" if on_mill else "dust"}
         context |= {"mode": ["best of 3", "bo5", ""][number % 3]} if number % 5 else {}
         context = {} if number % 11 == 7 else context | ({"patch": f"v{number}"} if number % 7 == 0 else {})
         matches.append(Match(f"m{number}", after(number), teams, "default", context=context))
     return matches
+
+
+def seeded(appearance):
+    """With a seed, which is the place in NAMES; joe has none."""
+    return replace(appearance, entry=None if appearance.player == "joe" else NAMES.index(appearance.player) + 0.1)
 
 
 def made(service, name="default"):
@@ -56,6 +63,26 @@ def played(service):
     for match in recorded():
         service.record(match)
     return service
+
+
+def test_a_ladder_without_columns_learns_where_newcomers_start(service):
+    matches = recorded()
+    service.create_ladder("default", "even", rules("even"))
+    for match in matches[:20]:
+        service.record(match)
+    service.import_matches("default", from_matches([replace(match, context={}) for match in matches[20:]]))
+    table = from_matches([replace(match, context={}) for match in matches])
+    seen = {name: standing.rating for name, standing in everybody(service, "default").items()}
+    assert seen == dict(zip(table.player_names, rate(table, "even").state["rating"].tolist(), strict=True))
+    entry = {"new": 1.0}
+    teams = (["new"], ["joe"])
+    rater = Rater.after(rate(table, "even"))
+    now = datetime.fromtimestamp(service.clock() / 1e6, UTC)
+    query = StakesQuery(StakeAssumptions(seconds=600.0), None)
+    told = LadderQueries(service).prospects("default", teams, query, entry=entry)
+    assert told.odds == rater.odds(teams, now, entry=entry) != rater.odds(teams, now)
+    assert told.stakes == rater.stakes(teams, query.assumptions, at=now, entry=entry)
+    assert service.verify("default").is_equal
 
 
 def known(service, ladder="default"):

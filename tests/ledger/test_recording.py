@@ -77,6 +77,7 @@ ANOTHER = {
     "score": Match("m1", after(1), (Team.of("ann", place=1, score=2), Team.of("bob", place=2, score=1))),
     "seconds": Match("m1", after(1), (Team((Appearance("ann", seconds=0),), 1), Team.of("bob", place=2))),
     "performance": Match("m1", after(1), (Team((Appearance("ann", performance=0),), 1), Team.of("bob", place=2))),
+    "entry": Match("m1", after(1), (Team((Appearance("ann", entry=0),), 1), Team.of("bob", place=2))),
     "order of teams": Match("m1", after(1), duel(1, "ann", "bob").teams[::-1]),
 }
 

@@ -364,7 +364,9 @@ def all_rated(match: Match) -> Match:
 def slow_match(match: Match) -> SlowMatch:
     teams = [
         SlowTeam(
-            place, team.score, [SlowPlayer(p.player, p.score, p.seconds, p.performance, p.quit) for p in team.players]
+            place,
+            team.score,
+            [SlowPlayer(p.player, p.score, p.seconds, p.performance, p.quit, p.entry) for p in team.players],
         )
         for place, team in zip(match.places, match.teams, strict=True)
     ]

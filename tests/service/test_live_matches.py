@@ -63,12 +63,16 @@ def change_numbers(service):
     return dict(select_rows(service, "SELECT match_id, change FROM live")), last
 
 
+SLOT = np.dtype(
+    [("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("", "V3"), ("entry", "<f4")]
+)
+
+
 def recorded_times(service, match_id):
     """seconds, quit of everybody in a recorded match, by name, and its duration: as its bytes in the ledger say."""
-    kind = np.dtype([("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("", "V7")])
     (row,) = select_rows(service, "SELECT duration, players, slots FROM event WHERE id = :id", id=match_id)
     names = dict(select_rows(service, "SELECT player, name FROM player"))
-    slots = np.frombuffer(bytes(row[2]), kind)
+    slots = np.frombuffer(bytes(row[2]), SLOT)
     players = [names[one] for one in np.frombuffer(bytes(row[1]), "<i8").tolist()]
     told = zip(slots["seconds"].tolist(), slots["quit"].tolist(), strict=True)
     return dict(zip(players, told, strict=True)), row[0]
@@ -170,7 +174,7 @@ def test_scores_performances_guests_and_the_duration_are_recorded_as_told(servic
     clock.move(seconds=300)
     ended = Ending(
         (TeamEnd(score=3.0), TeamEnd(score=5.0)),
-        {"ann": PlayerEnd(score=12.0, performance=-0.25), "bob": PlayerEnd(keep=False)},
+        {"ann": PlayerEnd(score=12.0, performance=-0.25, entry=1834.5), "bob": PlayerEnd(keep=False)},
         duration=280.5,
     )
     receipt = running.close(ladder, "m1", ended)
@@ -178,6 +182,8 @@ def test_scores_performances_guests_and_the_duration_are_recorded_as_told(servic
     assert ann.after < ann.before  # 3 against 5 is lost
     assert bob.after == bob.before  # a guest
     assert recorded_times(service, "m1")[1] == 280.5
+    ((slots,),) = select_rows(service, "SELECT slots FROM event WHERE id = 'm1'")
+    assert np.frombuffer(bytes(slots), SLOT)["entry"].tolist() == [1834.5, 0.0]
 
 
 # the same again

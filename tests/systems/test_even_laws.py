@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.test_system_laws import random_history, relisted
-from evenmatch import Match, Rater, Team, from_matches, rate, rules
+from evenmatch import Appearance, Match, Rater, Team, from_matches, rate, rules
+from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.history import History
 from evenmatch.lab.backtests.evaluation import LOG_LOSS, MATCHES, replay_and_judge
 from evenmatch.systems import loop
@@ -350,6 +351,61 @@ def test_a_law_of_the_length_is_learned_and_holds_for_lengths_that_were_never_pl
     assert chances[3] - chances[0] > 0.1
     unknown = [ratings.odds([best], [middle], context=one).expected[0] for one in (None, {"best_of": "long"})]
     assert chances[0] < min(unknown) <= max(unknown) < chances[3]
+
+
+def seeded(seed, telling, matches=3000, change=lambda number: number):
+    """Duels of players who come and go after about 20 matches; telling: correlation of their numbers with skill."""
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(0, 0.7, matches)
+    number = telling * skill / 0.7 + math.sqrt(1 - telling**2) * rng.normal(0, 1, matches)
+    played = []
+    for index in range(matches):
+        a, b = index // 10 + rng.choice(20, 2, replace=False)
+        first, second = (1, 2) if rng.random() < 1 / (1 + math.exp(1.6 * (skill[b] - skill[a]))) else (2, 1)
+        known = [Appearance(f"p{one}", entry=change(1000 * number[one] + 500)) for one in (a, b)]
+        teams = (Team((known[0],), first), Team((known[1],), second))
+        played.append(Match(f"m{index}", after(index), teams))
+    return from_matches(played)
+
+
+def without_numbers(table):
+    return replace(table, history=History(table.history.columns._replace(entry=np.empty(0, np.float32))))
+
+
+def test_a_number_known_about_newcomers_predicts_as_much_as_it_tells():
+    gain = {}
+    for telling in (0.0, 0.5, 0.9):
+        tables = [seeded(seed, telling) for seed in (1, 2, 3)]
+        gain[telling] = np.mean([second_half_loss(without_numbers(one)) - second_half_loss(one) for one in tables])
+    assert gain[0.0] > -0.0005
+    assert gain[0.5] > 0.001
+    assert gain[0.9] > 4 * gain[0.5]
+
+
+def test_the_unit_of_a_number_does_not_matter_and_one_that_all_share_changes_nothing():
+    table = seeded(4, 0.8, matches=800)
+    plain, other = (
+        rate(table, "even").state,
+        rate(seeded(4, 0.8, matches=800, change=lambda x: 7 - 2 * x), "even").state,
+    )
+    np.testing.assert_allclose(other["rating"], plain["rating"], atol=0.01)  # numbers are kept in 24 bits
+    np.testing.assert_allclose(other["deviation"], plain["deviation"], atol=0.01)
+    same = rate(seeded(4, 0.8, matches=800, change=lambda _: 42.0), "even").state
+    assert same.tobytes() == rate(without_numbers(table), "even").state.tobytes()
+    assert np.abs(plain["rating"] - same["rating"]).max() > 20
+
+
+def test_a_newcomer_with_a_telling_number_starts_near_and_surer_while_others_start_as_ever():
+    ratings = rate(seeded(5, 0.9), "even")
+    rater = Rater.after(ratings)
+    chances = [rater.odds([["new"], ["p2000"]], entry=one).expected[0] for one in ({"new": -1500}, None, {"new": 2500})]
+    assert chances[0] < chances[1] - 0.1 < chances[2] - 0.2
+    told = rater.odds([["new"], ["newer"]], entry={"new": 2500, "newer": -1500}).expected[0]
+    assert told > rater.odds([["new"], ["newer"]], entry={"new": 2500}).expected[0] > 0.55
+    with pytest.raises(UnknownNameError, match="unknown player 'strange'; known: new, newer"):
+        rater.odds([["new"], ["newer"]], entry={"strange": 1})
+    with pytest.raises(InputError, match="entry of 'new' is nan; expected a number from -1e9 to 1e9"):
+        rater.odds([["new"], ["newer"]], entry={"new": math.nan})
 
 
 def test_draws_are_predicted_by_the_context_in_which_they_are_frequent():

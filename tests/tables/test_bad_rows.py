@@ -19,6 +19,8 @@ CASES = [
     ("place between", {(6, "place"): 1.5, (7, "place"): 1.5}, [(6, r"place is '?1\.5'?")]),
     ("place too large", {(4, "place"): 2**31, (5, "place"): 2**31}, [(4, "place is")]),
     ("performance above 1", {(6, "performance"): 1.001}, [(6, r"performance is '?1\.001'?")]),
+    ("entry beyond a billion", {(6, "entry"): -2e9}, [(6, r"entry is '?-2000000000(\.0)?'?")]),
+    ("entry in words", {(6, "entry"): "bronze"}, [(6, "entry is 'bronze'")]),
     ("score infinite", {(7, "score"): INF}, [(7, r"score is '?inf'?")]),
     ("score in words", {(7, "score"): "many"}, [(7, "score is 'many'")]),
     ("duration negative", {(4, "duration"): -1.0}, [(4, r"duration is '?-1(\.0)?'?")]),

@@ -149,6 +149,6 @@ def test_json_lines_may_leave_out_what_was_not_recorded(tmp_path):
     path.write_text(A + "\n" + B[:-1] + ', "seconds": 5, "quit": true}\n')
     (match,) = table_values(read(path))
     assert match[4] == [
-        ("a", 1, None, [("ann", None, None, None, False, True)]),
-        ("b", 2, None, [("bob", None, 5.0, None, True, True)]),
+        ("a", 1, None, [("ann", None, None, None, None, False, True)]),
+        ("b", 2, None, [("bob", None, 5.0, None, None, True, True)]),
     ]

@@ -158,6 +158,7 @@ def tidy_rows(draw, names=TEXT):
                     "score": draw(maybe(NUMBER)),
                     "seconds": draw(maybe(st.floats(0, 1e9))),
                     "performance": draw(maybe(st.floats(-1, 1))),
+                    "entry": draw(maybe(st.integers(1, 32))),
                     "quit": draw(maybe(st.booleans())),
                     "keep": draw(maybe(st.booleans())),
                 }

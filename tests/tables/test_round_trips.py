@@ -58,6 +58,7 @@ def drawn_matches(draw):
                     quit=draw(st.booleans()),
                     performance=draw(st.none() | st.floats(-1, 1)),
                     keep=draw(st.booleans()),
+                    entry=draw(st.none() | st.floats(-1e9, 1e9, width=32)),
                 )
                 for player in people[start:end]
             )
@@ -113,7 +114,7 @@ def test_a_table_holds_what_its_match_objects_say(listed):
                 str(at),
                 place,
                 team.score,
-                [(p.player, p.score, p.seconds, p.performance, p.quit, p.keep) for p in team.players],
+                [(p.player, p.score, p.seconds, p.performance, p.entry, p.quit, p.keep) for p in team.players],
             )
             for at, (team, place) in enumerate(zip(match.teams, match.places, strict=True))
         ]

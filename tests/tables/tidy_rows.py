@@ -105,6 +105,7 @@ def table_values(table):
                 (
                     table.player_names[c.player[slot]],
                     *(_known(getattr(c, name)[slot]) for name in ("score", "seconds", "performance")),
+                    _known(c.entry[slot]) if len(c.entry) else None,
                     bool(c.quit[slot]),
                     bool(c.keep[slot]),
                 )
@@ -149,7 +150,7 @@ def iso(micros):
 
 def _player(row):
     quit_early, keep = row.get("quit"), row.get("keep")
-    numbers = (row.get(name) for name in ("score", "seconds", "performance"))
+    numbers = (row.get(name) for name in ("score", "seconds", "performance", "entry"))
     return (row["player"], *numbers, bool(quit_early), keep is None or keep)
 
 

@@ -236,7 +236,10 @@ def _causes(**causes: str) -> Mapping[tuple[str, bool], str]:
 
 CAUSE = {
     ("by_entry", True): "What we know about newcomers here says that the first rating was too low: that added {part}.",
-    ("by_entry", False): "What we know about newcomers here says that the first rating was too high: that took off {part}.",
+    (
+        "by_entry",
+        False,
+    ): "What we know about newcomers here says that the first rating was too high: that took off {part}.",
     **_causes(
         by_pause="{Your} older results count less over time: that",
         by_weights="Newer matches made us weigh {your} older results again: that",
