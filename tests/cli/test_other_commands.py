@@ -100,6 +100,23 @@ def test_odds_of_a_line_up_are_those_of_the_ratings(run, season_file):
     assert not first["players"][0]["newcomer"]
 
 
+def test_odds_of_a_newcomer_follow_what_is_known_before_the_first_match(run, tmp_path):
+    rows = ["match_id,played_at,team,player,place,entry"]
+    for number in range(40):  # the better seed wins
+        for side, seed in ((1, number % 4), (2, number % 4 + 10)):
+            rows.append(f"m{number},2026-01-{number % 28 + 1:02},{side},p{number}{side},{side},{seed}")
+    path = tmp_path / "seeds.csv"
+    path.write_text("\n".join(rows))
+    line = ["odds", path, "-s", "even", "--teams", "new vs newer", "--json"]
+    known, unknown = (
+        only_document(run(*line, *more).out)["teams"][0]["expected"]
+        for more in (["--entry", "new=1", "--entry", "newer=13"], [])
+    )
+    assert known > 0.6 > unknown
+    assert "could not convert string to float: 'gold'; expected PLAYER=NUMBER" in run(*line, "--entry", "new=gold").err
+    assert "unknown player 'ann'; known: new, newer" in run(*line, "--entry", "ann=3").err
+
+
 def test_odds_in_words_add_up(run, season_file):
     ended = run("odds", season_file, "-s", "wager", "--ladder", "duel", "--teams", "a,b vs c,d")
     assert (ended.code, ended.err) == (0, "")

@@ -211,7 +211,7 @@ def test_other_numbers_for_context_values_change_no_rating(seed):
     context, first = named.columns.context.reshape(len(history), 2), history.ladders + 1
     other = np.concatenate((np.arange(first), first + np.random.default_rng(seed).permutation(8)))
     lengths = {other[first + value]: f"best of {value}" for value in range(3, 8)}
-    renamed = history.with_context(other[context], {int(record): name for record, name in lengths.items()})
+    renamed = named.with_context(other[context], {int(record): name for record, name in lengths.items()})
     whole, again = (replayed(by, one, by.newcomers(people)) for one in (named, renamed))
     assert same(again.state, whole.state)
     assert same(again.expected, whole.expected)

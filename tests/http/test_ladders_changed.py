@@ -154,7 +154,7 @@ def test_what_a_ladder_by_even_has_learned_is_listed_with_its_intervals_and_none
         match = {"id": f"m{number}", "played_at": f"2026-01-0{number + 1}T12:00:00Z", "teams": SIDED}
         assert admin.post("/v1/ladders/arena/matches", json=match).status_code in (200, 201)
     learned = {number["name"]: number for number in reader.get("/v1/ladders/arena/learned").json()["items"]}
-    assert list(learned)[:6] == ["side", "player", "leavers", "newcomers", "experience", "margin"]
+    assert list(learned)[:6] == ["side", "player", "leavers", "newcomers", "entry", "experience"]
     assert before["side"]["value"] == 0 < learned["side"]["value"]
     for name in ("side", "player", "newcomers"):
         assert learned[name]["low"] < learned[name]["value"] < learned[name]["high"]

@@ -48,11 +48,12 @@ def learned_over_time(matches: MatchTable, rules: Rules, progress: Progress | No
         raise InputError(f"the matches are of several ladders ({listed}); expected those of one")
     history, count = matches.history, len(matches)
     state, ladders = rules.newcomers(history.players), rules.ladders(history.ladders)
+    offsets = rules.offsets(history.offsets)
     ends = sorted({max(count * quarter // MOMENTS, 1) for quarter in range(1, MOMENTS + 1)})
     listed_moments, start = [], 0
     for end in ends:
-        part = loop.replay(rules, history.take(slice(start, end)), state, ladders)
-        state, ladders, start = part.state, part.ladders, end
+        part = loop.replay(rules, history.take(slice(start, end)), state, ladders, offsets)
+        state, ladders, offsets, start = part.state, part.ladders, part.offsets, end
         numbers = rules.system.learned(ladders, rules.parameters)
         listed_moments.append(LearnedAt(end, int(history.columns.time[end - 1]), numbers))
         if progress:
