@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple, TypeGuard, cast
 import numpy as np
 
 from evenmatch.errors import KernelError, UsageError
-from evenmatch.history import Columns, Flags, Floats, Integers
+from evenmatch.history import Columns, Entries, Flags, Floats, Integers
 from evenmatch.systems.kernel_errors import place
 from evenmatch.systems.system import Parameters, Records, System, as_shown, fields
 
@@ -272,6 +272,7 @@ def forecast(
     values: Integers,
     offsets: Records,
     offset: Integers,
+    entry: Entries,
     params: DuelSystem,
     forecasts: Floats,
 ) -> None:
