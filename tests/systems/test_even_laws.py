@@ -408,6 +408,19 @@ def test_a_newcomer_with_a_telling_number_starts_near_and_surer_while_others_sta
         rater.odds([["new"], ["newer"]], entry={"new": math.nan})
 
 
+def test_a_number_does_not_move_those_who_bring_a_rating_from_the_last_season():
+    by, table = rules("even"), seeded(6, 0.9)
+    learned, match = rate(table, by), table.history.take(slice(0, 1))
+    chances = []
+    for rating in (by.parameters.start, 1600.0):
+        for number in (-1500.0, 2500.0):
+            history = History(match.columns._replace(entry=np.full(2, number), player=np.arange(2)))
+            state = np.concatenate((by.starting(np.array([rating])), by.newcomers(1)))
+            chances.append(loop.replay(by, history, state, learned.ladders).expected[0])
+    assert chances[0] == pytest.approx(chances[1])  # both are newcomers with the same number
+    assert chances[2] > chances[3] + 0.1  # only the rival is one
+
+
 def test_draws_are_predicted_by_the_context_in_which_they_are_frequent():
     rng = np.random.default_rng(4)
     played, modes = [], rng.choice(["duel", "siege"], 3000)

@@ -234,6 +234,16 @@ def test_a_broken_row_of_a_wide_file_is_named_by_its_line(tmp_path):
     ]
 
 
+def test_what_is_known_about_newcomers_is_read_by_row_and_never_from_a_row_per_match(tmp_path):
+    rows = [("Player", "Date", "Team", "Place", "entry", "Match ID"), ("ann", "2026-01-05", "a", "1", "1834,5", "m1")]
+    _, table = understood(written(tmp_path, [*rows, ("bob", "2026-01-05", "b", "2", "", "m1")], delimiter=";"))
+    assert str(table.history.columns.entry.tolist()) == "[1834.5, nan]"
+    rows = [("date", "winner", "loser", "entry"), ("2026-01-05", "ann", "bob", "7")]
+    found, table = understood(written(tmp_path, rows, name="wide.csv"))
+    assert "entry" not in found.mapping.columns
+    assert not len(table.history.columns.entry)
+
+
 def test_columns_that_are_not_understood_are_named(tmp_path):
     rows = [("time", "winner", "loser", "Map", "Server"), ("2026-01-01", "ann", "bob", "Dorf", "3")]
     with pytest.warns(EvenmatchWarning, match="columns 'Map', 'Server' not read"):

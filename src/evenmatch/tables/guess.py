@@ -56,7 +56,7 @@ _KNOWN_AS: Mapping[str, str] = {
     "quit": "quit left leaver abandoned dnf disconnected",
     "ladder": "ladder queue mode modus gamemode playlist",
 }
-_ONLY_LONG = {"player", "team", "place", "team_score", "score", "seconds", "quit", "performance", "keep"}
+_ONLY_LONG = {"player", "team", "place", "team_score", "score", "seconds", "quit", "performance", "keep", "entry"}
 _ONLY_WIDE = {"winner", "loser", "home", "away", "teams", "home_score", "away_score", "draw"}
 _OTHERS = ("map", "server", "event", "tournament", "level")  # what other names are of, such as "Map Name"
 _SEPARATORS = (";", "|", "/", " + ", "+", " & ", ",")
@@ -206,7 +206,7 @@ def _fits(ours: str, cells: Sequence[str], rows: int) -> bool:
         "result": lambda text: read_outcome(text, {}) is not None,
         "place": lambda text: re.fullmatch(r"\s*[1-9]\d*(\.0)?\s*", text) is not None,
         **dict.fromkeys(("seconds", "duration"), lambda text: _is_number(text) or CLOCK.fullmatch(text) is not None),
-        **dict.fromkeys(("team_score", "score", "performance", "home_score", "away_score"), _is_number),
+        **dict.fromkeys(("team_score", "score", "performance", "entry", "home_score", "away_score"), _is_number),
         **dict.fromkeys(("quit", "keep", "draw"), lambda text: text.strip().casefold() in _FLAGS),
     }
     test = tests.get(ours)
@@ -307,7 +307,9 @@ def _unit(theirs: str) -> str:
 
 def _decimal(present: Mapping[str, Sequence[str]]) -> str:
     """The decimal mark of the numbers."""
-    numeric = [ours for ours in present if ours.endswith("score") or ours in ("seconds", "duration", "performance")]
+    numeric = [
+        ours for ours in present if ours.endswith("score") or ours in ("seconds", "duration", "performance", "entry")
+    ]
     texts = [text for ours in numeric for text in present[ours]]
     commas = sum(re.fullmatch(r"\s*[-+]?[\d.]*\d,\d+\s*", text) is not None for text in texts)
     points = sum(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", text) is not None for text in texts)

@@ -61,6 +61,8 @@ def belief(
 ) -> tuple[float, float]:
     """A player's mean and variance in a match. Newcomers start where others did, and where a number known says.
 
+    Those with a rating to start from, such as that of the last season, do not need the number.
+
     numbers  (n,) of the player's team, or empty;  member  the player's index in it
     """
     record = state[player]
@@ -68,7 +70,7 @@ def belief(
         return grown(record, expert, now, params.step[expert], params)
     mean, variance = record.mean[expert] + shared.entry[expert], record.variance[expert]
     unit = in_deviations(numbers, member, shared)
-    if math.isnan(unit):
+    if math.isnan(unit) or record.mean[expert] != 0.0:
         return mean, variance
     slope = shared.entry_slope[expert]
     return mean + slope * unit, variance / (1.0 + slope * slope / params.variance[expert])
