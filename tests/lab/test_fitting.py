@@ -131,6 +131,7 @@ def test_the_numbers_of_a_game_are_those_that_the_recorded_matches_tell(name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @recorded_matches
 def test_a_simulated_season_looks_like_the_recorded_matches():
     found = fits(DATA)
