@@ -28,8 +28,8 @@ class Appearance:
     quit         left before the end and did not come back; a late joiner is not a quitter
     performance  from -1 (worst) to 1 (best); 0 is an average game
     keep         False: the match does not change this player's rating (a refund, an unrated guest)
-    entry        a number known before the player's first match, such as a seed, an age or a rating elsewhere;
-                 `even` learns what it says about where newcomers start
+    entry        a number known before the player's first match, such as a seed or a rating elsewhere, kept to seven
+                 digits; `even` learns what it says about where newcomers start
     """
 
     player: str

@@ -132,8 +132,8 @@ class Rater:
         at       None for the time of the latest match
         context  the value of each context column, such as {"map": "dust"}; a column left out, and a value that no
                  match had, are unknown
-        entry    by newcomer, a number known before the first match; see match.Appearance
-        Raises UnknownNameError for a column that the rated matches do not have, or a newcomer who does not play.
+        entry    by name, a number known before the first match, see match.Appearance; ignored of rated players
+        Raises UnknownNameError for a column that the rated matches do not have, or a name outside the line-up.
         """
         names = check_line_up(self.rules, teams)
         now, sizes = self._time if at is None else microseconds(at), [len(team) for team in teams]

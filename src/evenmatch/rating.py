@@ -221,12 +221,11 @@ class Ratings:
         ladder: str | None = None,
         at: Moment | None = None,
         context: Mapping[str, str] | None = None,
-        entry: Mapping[str, float] | None = None,
     ) -> MatchOdds:
         """The odds of a line-up: `ratings.odds(["ann"], ["bob"])`. at: None for the time of the latest match.
 
         ladder   may be left out if there is only one
-        context, entry  the value of each context column, and what is known about newcomers; see Rater.odds
+        context  the value of each context column; see Rater.odds
         Raises UnknownNameError for an unknown player, ladder or context column, InputError for a line-up that cannot
         play.
         """
@@ -238,7 +237,7 @@ class Ratings:
         for player in (player for team in teams for player in team):
             if player not in rater:
                 raise UnknownNameError("player", player, self.matches.player_names)
-        return rater.odds(teams, at, context, entry)
+        return rater.odds(teams, at, context)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the standings to a Parquet file. Raises UsageError if the path cannot be written."""

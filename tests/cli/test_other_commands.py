@@ -113,7 +113,7 @@ def test_odds_of_a_newcomer_follow_what_is_known_before_the_first_match(run, tmp
         for more in (["--entry", "new=1", "--entry", "newer=13"], [])
     )
     assert known > 0.6 > unknown
-    assert "could not convert string to float: 'gold'; expected PLAYER=NUMBER" in run(*line, "--entry", "new=gold").err
+    assert "--entry new=gold: expected a number, for example new=1834" in run(*line, "--entry", "new=gold").err
     assert "unknown player 'ann'; known: new, newer" in run(*line, "--entry", "ann=3").err
 
 

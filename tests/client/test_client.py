@@ -66,6 +66,8 @@ def test_a_reported_match_has_a_receipt_and_the_same_report_again_the_same(admin
     assert batch.outcomes[1].problem.status == 409
     assert admin.send(calls.match(ladder, "m-1"))["state"] == "rated"
     assert admin.send(calls.odds(ladder, [["ann"], ["bob"]]))["teams"][0]["expected"] == pytest.approx(0.5, abs=0.05)
+    with pytest.raises(ProblemError, match="unknown player 'zoe'; known: ann, bob"):
+        admin.send(calls.odds(ladder, [["ann"], ["bob"]], entry={"zoe": 1834}))
 
 
 def test_pages_are_walked_to_their_end_and_corrections_are_finished(admin, ladder):

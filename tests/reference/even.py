@@ -66,7 +66,7 @@ class View:
     leavers: Belief = field(default_factory=lambda: Belief(1.5, 1))
     experience: Belief = field(default_factory=lambda: Belief(0, 0.002))
     entry: Belief = field(default_factory=lambda: Belief(0, 0.05))
-    slope: Belief = field(default_factory=lambda: Belief(0, 0.01))  # ν
+    slope: Belief = field(default_factory=lambda: Belief(0, 0.02))  # ν
     offsets: dict[tuple[str, int, str], Belief] = field(default_factory=dict)  # by player, column and value
     gains: dict[int, Belief] = field(default_factory=lambda: defaultdict(lambda: Belief(0.6, 0.2)))  # by column
     value_sides: dict[tuple[int, str], Belief] = field(default_factory=lambda: defaultdict(lambda: Belief(0, 0.003)))
@@ -238,7 +238,7 @@ class SlowEven:
 
     def by_number(self, view: View, team: SlowTeam, w: float) -> float:
         """c′ of step 3 for one team."""
-        young = [player for player in team.players if self.count.get(player.name, 0) < 25]
+        young = [player for player in team.players if player.name not in self.count]
         known = [(view.players[player.name][1], self.unit(player)) for player in young]
         return sum(w * min(variance / view.v0, 1) * unit for variance, unit in known if unit is not None)
 

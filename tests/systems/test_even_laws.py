@@ -416,7 +416,14 @@ def test_a_number_does_not_move_those_who_bring_a_rating_from_the_last_season():
         for number in (-1500.0, 2500.0):
             history = History(match.columns._replace(entry=np.full(2, number), player=np.arange(2)))
             state = np.concatenate((by.starting(np.array([rating])), by.newcomers(1)))
-            chances.append(loop.replay(by, history, state, learned.ladders).expected[0])
+            after = loop.replay(by, history, state, learned.ladders)
+            chances.append(after.expected[0])
+            counted = after.ladders["numbers"][0] - learned.ladders["numbers"][0]
+            assert counted == (2 if rating == by.parameters.start else 1)
+            guests = History(history.columns._replace(keep=np.array([True, False])))
+            assert (
+                loop.replay(by, guests, state, learned.ladders).ladders["numbers"][0] == after.ladders["numbers"][0] - 1
+            )
     assert chances[0] == pytest.approx(chances[1])  # both are newcomers with the same number
     assert chances[2] > chances[3] + 0.1  # only the rival is one
 

@@ -107,11 +107,13 @@ def command(
 
 def _numbers(given: list[str] | None) -> dict[str, float]:
     """The numbers known about newcomers, by player."""
-    values = options.values_of(given, "--entry", "ann=1834")
-    try:
-        return {player: float(text) for player, text in values.items()}
-    except ValueError as error:
-        raise UsageError(f"--entry: {error}; expected PLAYER=NUMBER, for example ann=1834") from None
+    numbers = {}
+    for player, text in options.values_of(given, "--entry", "ann=1834").items():
+        try:
+            numbers[player] = float(text)
+        except ValueError:
+            raise UsageError(f"--entry {player}={text}: expected a number, for example {player}=1834") from None
+    return numbers
 
 
 def _print_odds(system: str, line_up: list[list[str]], rating: dict[str, float], odds: MatchOdds) -> None:

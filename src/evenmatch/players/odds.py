@@ -130,7 +130,7 @@ def prospects(
 
     context  what it is played on; a column that is left out, and a value that no match had, are unknown
     entry    a number known about newcomers before their first match, see match.Appearance
-    Raises UnknownNameError for a column that the ladder does not declare, or a newcomer who does not play; InputError
+    Raises UnknownNameError for a column that the ladder does not declare, or a name outside the line-up; InputError
     if the ladder's system cannot rate such teams, or a player appears twice; for stakes, also if a player is banned or
     not in the line-up, or if they would take too long to compute.
     """

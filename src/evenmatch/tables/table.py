@@ -220,7 +220,7 @@ class MatchTable:
             c.quit.tolist(),
             map(_known, c.performance.tolist()),
             c.keep.tolist(),
-            map(_known, c.entry.tolist()) if len(c.entry) else repeat(None, len(c.player)),
+            map(_known, c.entry.astype(str).astype(float).tolist()) if len(c.entry) else repeat(None, len(c.player)),
             strict=True,
         )
         appearances = [Appearance(*slot) for slot in slots]

@@ -117,12 +117,14 @@ def odds(
     *,
     stakes: Mapping[str, object] | None = None,
     context: Mapping[str, str] | None = None,
+    entry: Mapping[str, float] | None = None,
 ) -> Call[Json]:
     """The odds of a line-up, on a map or in a mode if `context` says so, and, if asked for, its stakes.
 
-    Unknown players count as newcomers.
+    Unknown players count as newcomers; `entry` has the numbers known about them, by name.
     """
-    body = {"teams": [{"players": team} for team in teams], "stakes": stakes, "context": context or {}}
+    sides = [{"players": team} for team in teams]
+    body = {"teams": sides, "stakes": stakes, "context": context or {}, "entry": entry or {}}
     return Call("POST", _path("ladders", ladder, "odds"), Json, body=body)
 
 

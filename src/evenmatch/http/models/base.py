@@ -115,7 +115,7 @@ Text = Annotated[str, AfterValidator(_storable)]
 Name = Annotated[Text, Field(min_length=1, max_length=LONGEST)]
 Seconds = Annotated[float, Field(ge=0)]
 Entry = Annotated[float, Field(ge=-HIGHEST_ENTRY, le=HIGHEST_ENTRY)]
-ENTRY = "A number known before the player's first match, such as a seed, an age or a rating elsewhere."
+ENTRY = "A number known before the player's first match, such as a seed or a rating elsewhere; kept to seven digits."
 ContextIn = dict[
     Annotated[Text, Field(pattern=f"^{COLUMN}$")], Annotated[Text, Field(max_length=LONGEST_VALUE)]
 ]  # see match_context.Context

@@ -52,7 +52,7 @@ class LineUp(RequestModel):
     )
     entry: dict[Name, Entry] = Field(
         default_factory=dict,
-        description="By newcomer: a number known before the first match, as in match reports. Only `even` reads it.",
+        description="By newcomer: a number known before the first match, as in reports. Only `even` reads it.",
     )
 
 

@@ -50,7 +50,7 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
         Learned("player", "one extra player, five against four", "points", *in_points("body", MORE)),
         Learned("leavers", "one of five players leaves at half-time", "points", *in_points("leavers", -LESS)),
         Learned("newcomers", "where newcomers start, relative to the mean", "points", *in_points("entry")),
-        Learned("entry", "a number known about newcomers, per deviation", "points", *in_points("entry_slope")),
+        Learned("entry", "newcomers whose number is one deviation above the mean", "points", *in_points("entry_slope")),
         Learned("experience", "twice as many matches played, in the odds only", "points", *in_points("experience")),
         Learned("margin", "share of the learning that comes from margins", "share", by_margin, none, none),
         *(

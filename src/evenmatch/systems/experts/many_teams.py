@@ -21,6 +21,7 @@ from evenmatch.systems.experts.players import (
     experience_of,
     finish_slot,
     in_deviations,
+    is_unknown,
     learn,
     learn_gain,
     learn_offsets,
@@ -143,7 +144,8 @@ def update_many_teams(
             note = factors[slot]
             note.side = note.line_up = 0.0
             note_slot(state, h.player[slot], params, scratch, slot - low, note)
-        watch_number(numbers, slot - low, state[h.player[slot]], shared)
+        if h.keep[slot]:
+            watch_number(numbers, slot - low, state[h.player[slot]], shared, params)
         finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
 
 
@@ -249,8 +251,9 @@ def learn_expert(
             if state[player].games < LEARNING:
                 taught = share * min(before / params.variance[expert], 1.0)
                 learning += taught
-                unit = in_deviations(known_numbers, slot - start, shared)
-                by_number += 0.0 if math.isnan(unit) else taught * unit
+                if is_unknown(state[player], params):
+                    unit = in_deviations(known_numbers, slot - start, shared)
+                    by_number += 0.0 if math.isnan(unit) else taught * unit
             learn(
                 state,
                 player,

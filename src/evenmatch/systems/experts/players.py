@@ -56,12 +56,16 @@ def in_deviations(numbers: Entries, member: int, shared: Record) -> float:
 
 
 @kernel
+def is_unknown(record: Record, params: Even) -> bool:
+    """Whether a player has neither played nor a rating to start from, such as that of the last season."""
+    return record.games == 0 and record.rating == params.start
+
+
+@kernel
 def belief(
     state: Records, player: int, numbers: Entries, member: int, expert: int, now: int, shared: Record, params: Even
 ) -> tuple[float, float]:
-    """A player's mean and variance in a match. Newcomers start where others did, and where a number known says.
-
-    Those with a rating to start from, such as that of the last season, do not need the number.
+    """A player's mean and variance in a match. Newcomers start where others did; unknown ones, where a number says.
 
     numbers  (n,) of the player's team, or empty;  member  the player's index in it
     """
@@ -70,16 +74,16 @@ def belief(
         return grown(record, expert, now, params.step[expert], params)
     mean, variance = record.mean[expert] + shared.entry[expert], record.variance[expert]
     unit = in_deviations(numbers, member, shared)
-    if math.isnan(unit) or record.mean[expert] != 0.0:
+    if math.isnan(unit) or not is_unknown(record, params):
         return mean, variance
     slope = shared.entry_slope[expert]
     return mean + slope * unit, variance / (1.0 + slope * slope / params.variance[expert])
 
 
 @kernel
-def watch_number(numbers: Entries, member: int, record: Record, shared: Record) -> None:
-    """Include a newcomer's number in the mean and the spread of newcomers' numbers."""
-    if len(numbers) > 0 and record.games == 0 and not math.isnan(numbers[member]):
+def watch_number(numbers: Entries, member: int, record: Record, shared: Record, params: Even) -> None:
+    """Include an unknown player's number in the mean and the spread of newcomers' numbers."""
+    if len(numbers) > 0 and is_unknown(record, params) and not math.isnan(numbers[member]):
         shared.numbers += 1.0
         before = numbers[member] - shared.number_mean
         shared.number_mean += before / shared.numbers

@@ -29,6 +29,7 @@ from evenmatch.systems.experts.players import (
     experience_of,
     finish_slot,
     in_deviations,
+    is_unknown,
     learn,
     learn_gain,
     learn_offsets,
@@ -258,7 +259,8 @@ def update_two_teams(
             note.line_up = sign * by_sizes
             note_slot(state, h.player[slot], params, scratch, slot - low, note)
         numbers, member = (ladder.first_entry, slot - low) if slot < middle else (ladder.second_entry, slot - middle)
-        watch_number(numbers, member, state[h.player[slot]], shared)
+        if h.keep[slot]:
+            watch_number(numbers, member, state[h.player[slot]], shared, params)
         finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
 
 
@@ -357,8 +359,9 @@ def learn_teams(
         if state[player].games < LEARNING:
             taught = sign * part * min(before / params.variance[expert], 1.0)
             learning += taught
-            unit = in_deviations(numbers, member, shared)
-            by_number += 0.0 if math.isnan(unit) else taught * unit
+            if is_unknown(state[player], params):
+                unit = in_deviations(numbers, member, shared)
+                by_number += 0.0 if math.isnan(unit) else taught * unit
         learn(
             state,
             player,
