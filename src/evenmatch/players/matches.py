@@ -284,7 +284,7 @@ def _effect(line: PlayerReceipt | None) -> PlayerEffect | None:
 
 def _appearance(c: Columns, slot: int, name: str) -> Appearance:
     score, seconds, performance = (known_number(float(column[slot])) for column in (c.score, c.seconds, c.performance))
-    entry = known_number(float(str(c.entry[slot]))) if len(c.entry) else None  # as reported, not as widened
+    entry = known_number(float(str(c.entry[slot]))) if len(c.entry) else None  # the digits reported
     return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]), entry)
 
 
