@@ -52,11 +52,12 @@ def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., A
         wide, narrow, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte, narrow, narrow, narrow])
         fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        data = builder.bitcast(context.make_array(signature.args[0])(context, builder, arguments[0]).data, byte)
-        record = builder.gep(data, [builder.mul(builder.zext(arguments[1], wide), wide(size))])
-        for line in range(0, size + LINE - 16, LINE):  # arrays begin at multiples of 16 bytes
-            write, keep, is_data = narrow(1), narrow(3), narrow(1)
-            builder.call(fetch, [builder.gep(record, [wide(min(line, size - 1))]), write, keep, is_data])
+        begin = builder.bitcast(context.make_array(signature.args[0])(context, builder, arguments[0]).data, byte)
+        record = builder.gep(begin, [builder.mul(builder.zext(arguments[1], wide), wide(size))])
+        straddles = size % LINE and LINE % size  # records are expected to begin at a cache line
+        for place in [*range(0, size, LINE), *([size - 1] if straddles else [])]:
+            read, second_level, data = narrow(0), narrow(2), narrow(1)
+            builder.call(fetch, [builder.gep(record, [wide(place)]), read, second_level, data])
         return context.get_dummy_value()
 
     return types.void(array, index), generate
@@ -65,7 +66,8 @@ def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., A
 prefetch: Callable[[object, int], None] = cast("Callable[[object, int], None]", intrinsic(_prefetch))
 """prefetch(array, index): have the processor fetch all cache lines of a record before they are needed.
 
-`index` is unsigned. Results do not change; if the players' records exceed the caches, rating takes half the time.
+The lines go to the second-level cache: the first has too few buffers for a match that reads sixty lines. `index` is
+unsigned. Results do not change; if the players' records exceed the caches, rating takes half the time.
 """
 
 

@@ -61,7 +61,7 @@ from evenmatch.history import Columns, Floats, Integers, log_length
 from evenmatch.options import Value, choice, flag, number, numbers, options_of, read_values, whole
 from evenmatch.systems import wording
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records
+from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records, repeat_records
 from evenmatch.systems.wording import Reason
 
 __all__ = (
@@ -398,7 +398,7 @@ class Rules:
 
     def newcomers(self, count: int) -> Records:
         """The state of `count` players who have not played."""
-        return self._newcomer.repeat(count)
+        return repeat_records(self._newcomer, count)
 
     def starting(self, ratings: Floats) -> Records:
         """The state of players who start with these shown ratings.
@@ -435,7 +435,7 @@ class Rules:
     def offsets(self, count: int) -> Records:
         """The records of this many players under a context value before their first match under it."""
         new = np.array([self.system.new_offset(self.parameters)], self.system.offset_type)
-        return new.repeat(count)
+        return repeat_records(new, count)
 
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""

@@ -126,11 +126,13 @@ def team_sums(
     contexts = len(ladder.values)
     for column in range(contexts):
         if pool.values[column] > 1.0:
-            gain = pool.gain[expert * CONTEXTS + column]
+            gain, moved, unsure = pool.gain[expert * CONTEXTS + column], 0.0, 0.0
             for member in range(len(team)):
                 record = ladder.offsets[offset[member * contexts + column]]
-                mean += gain * record.mean[expert]
-                variance += gain * gain * record.variance[expert]
+                moved += record.mean[expert]
+                unsure += record.variance[expert]
+            mean += gain * moved
+            variance += gain * gain * unsure
     share = share_of(len(team), expert, params)
     return share, share * mean, share * share * variance
 
