@@ -18,7 +18,7 @@ from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
 from evenmatch.systems import forecasts, loop
 from evenmatch.systems.duel import DuelSystem
-from evenmatch.systems.ladder_records import Learned, copy_records
+from evenmatch.systems.ladder_records import Learned, copy_records, join_records
 from evenmatch.systems.system import Change, Records, Rules
 
 if TYPE_CHECKING:  # pyarrow takes a tenth of the start of a process that rates one match
@@ -161,7 +161,7 @@ class Rater:
             slots = np.flatnonzero(values[:, number] == record)
             met = dict(zip(player[slots].tolist(), offset[slots, number].tolist(), strict=True))
             found[:, number] = [met.get(name, len(ratings.offsets)) for name in names]
-        offsets = np.concatenate((ratings.offsets, self.rules.offsets(1)))
+        offsets = join_records(ratings.offsets, self.rules.offsets(1))
         records = np.arange(2, 2 + len(columns), dtype=np.uint32)
         return np.concatenate(ladders), forecasts.LineUpContext(records, offsets, found.astype(np.uint32).ravel())
 

@@ -86,10 +86,8 @@ class PlayerRecords:
         return result
 
     def _make_room(self, chunk: Chunk) -> None:
-        if chunk.players > len(self._state):
-            more = max(len(self._state), chunk.players - len(self._state))
-            self._state = np.concatenate((self._state, self.by.newcomers(more)))
-            self._seen = np.concatenate((self._seen, _unseen(more)))
+        self._state = with_records(self._state, chunk.players, self.by.newcomers)
+        self._seen = with_records(self._seen, chunk.players, _unseen)
         self._learned = with_records(self._learned, chunk.history.ladders + 1, self.by.ladders)
         self._offsets = with_records(self._offsets, chunk.history.offsets, self.by.offsets)
         more = len(chunk.ladders) - len(self._last)

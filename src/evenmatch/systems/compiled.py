@@ -41,7 +41,7 @@ def allocating(function: F) -> F:
     return cast("F", njit(error_model="numpy", **options)(function))
 
 
-LINE = 64  # bytes
+LINE = 64  # bytes of a cache line
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
@@ -54,8 +54,10 @@ def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., A
         fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
         begin = builder.bitcast(context.make_array(signature.args[0])(context, builder, arguments[0]).data, byte)
         record = builder.gep(begin, [builder.mul(builder.zext(arguments[1], wide), wide(size))])
-        straddles = size % LINE and LINE % size  # records are expected to begin at a cache line
-        for place in [*range(0, size, LINE), *([size - 1] if straddles else [])]:
+        places = [*range(0, size, LINE)]  # in an array that begins at a cache line
+        if size % LINE and LINE % size:  # a record may end in a further line
+            places.append(size - 1)
+        for place in places:
             read, second_level, data = narrow(0), narrow(2), narrow(1)
             builder.call(fetch, [builder.gep(record, [wide(place)]), read, second_level, data])
         return context.get_dummy_value()
@@ -66,8 +68,9 @@ def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., A
 prefetch: Callable[[object, int], None] = cast("Callable[[object, int], None]", intrinsic(_prefetch))
 """prefetch(array, index): have the processor fetch all cache lines of a record before they are needed.
 
-The lines go to the second-level cache: the first has too few buffers for a match that reads sixty lines. `index` is
-unsigned. Results do not change; if the players' records exceed the caches, rating takes half the time.
+The array should begin at a cache line; `index` is unsigned. Results do not change; if the players' records exceed the
+caches, rating takes half the time. The lines are fetched for reading and into the second-level cache: for writing, or
+into the first, 5v5 with two context columns takes a tenth to a fifth longer.
 """
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Entries, FloatOrNaN, Integers
+from evenmatch.systems.compiled import LINE
 
 Records = NDArray[np.void]
-LINE = 64  # bytes of a cache line
 
 
 class Learned(NamedTuple):
@@ -56,19 +56,24 @@ def copy_records(records: Records) -> Records:
 
 
 def repeat_records(records: Records, count: int) -> Records:
-    """An array of `count` records like these. It begins at a cache line, so that a record covers fewer of them."""
-    size = records.itemsize
-    room = np.empty(count * size + LINE, "u1")
-    first = -room.ctypes.data % LINE
-    repeated = room[first : first + count * size].view(records.dtype)
-    repeated.view(f"V{size}")[:] = records.view(f"V{size}")
-    return repeated
+    """Return `count` records that equal these: a copy if there are as many of them, or repetitions of a single one."""
+    room, kind = empty_records(count, records.dtype), f"V{records.itemsize}"
+    room.view(kind)[:] = records.view(kind)
+    return room
 
 
 def join_records(first: Records, second: Records) -> Records:
     """Join records of one type. `concatenate` is several times slower, since it compares and copies fields."""
-    kind = f"V{first.itemsize}"
-    return np.concatenate((first.view(kind), second.view(kind))).view(first.dtype)
+    room, kind = empty_records(len(first) + len(second), first.dtype), f"V{first.itemsize}"
+    np.concatenate((first.view(kind), second.view(kind)), out=room.view(kind))
+    return room
+
+
+def empty_records(count: int, kind: np.dtype[np.void]) -> Records:
+    """Room for records. It begins at a cache line, where `prefetch` expects records."""
+    room = np.empty(count * kind.itemsize + LINE, "u1")
+    first = -room.ctypes.data % LINE
+    return room[first : first + count * kind.itemsize].view(kind)
 
 
 def with_records(records: Records, count: int, new: Callable[[int], Records]) -> Records:
