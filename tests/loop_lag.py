@@ -17,13 +17,14 @@ class LoopLag:
     """The longest delay of a callback in an event loop, in seconds: `with LoopLag(loop) as lag: …; lag.worst`.
 
     Objects made before, as those of thousands of tests, are not garbage-collected meanwhile, as in a process that
-    serves: a collection of all of them takes a second.
+    serves: a collection of all of them takes a second. Measures can be nested.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop, self.worst, self._ended = loop, 0.0, threading.Event()
 
     def __enter__(self) -> Self:
+        self._is_outermost = not gc.get_freeze_count()
         gc.freeze()
         self._task = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
         return self
@@ -31,7 +32,8 @@ class LoopLag:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._task.result(60)
-        gc.unfreeze()
+        if self._is_outermost:
+            gc.unfreeze()
 
     async def _watch(self) -> None:
         while not self._ended.is_set():
