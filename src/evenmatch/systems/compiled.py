@@ -44,34 +44,41 @@ def allocating(function: F) -> F:
 LINE = 64  # bytes of a cache line
 
 
-def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """The type of `prefetch` and the generator of its machine code: an instruction per cache line of the record."""
-    size = array.dtype.size
+def _prefetch(*, whole: bool) -> Callable[[object, int], None]:
+    """A function whose machine code is one instruction per cache line: of the whole record, or of its first line."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> object:
-        wide, narrow, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, narrow, narrow, narrow])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        begin = builder.bitcast(context.make_array(signature.args[0])(context, builder, arguments[0]).data, byte)
-        record = builder.gep(begin, [builder.mul(builder.zext(arguments[1], wide), wide(size))])
-        places = [*range(0, size, LINE)]  # in an array that begins at a cache line
-        if size % LINE and LINE % size:  # a record may end in a further line
-            places.append(size - 1)
-        for place in places:
-            read, second_level, data = narrow(0), narrow(2), narrow(1)
-            builder.call(fetch, [builder.gep(record, [wide(place)]), read, second_level, data])
-        return context.get_dummy_value()
+    def of_types(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+        size = array.dtype.size
 
-    return types.void(array, index), generate
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> object:
+            wide, narrow, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [byte, narrow, narrow, narrow])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            begin = builder.bitcast(context.make_array(signature.args[0])(context, builder, arguments[0]).data, byte)
+            record = builder.gep(begin, [builder.mul(builder.zext(arguments[1], wide), wide(size))])
+            places = [*range(0, size if whole else 1, LINE)]  # in an array that begins at a cache line
+            if whole and size % LINE and LINE % size:  # a record may end in a further line
+                places.append(size - 1)
+            for place in places:
+                read, second_level, data = narrow(0), narrow(2), narrow(1)
+                builder.call(fetch, [builder.gep(record, [wide(place)]), read, second_level, data])
+            return context.get_dummy_value()
+
+        return types.void(array, index), generate
+
+    return cast("Callable[[object, int], None]", intrinsic(of_types))
 
 
-prefetch: Callable[[object, int], None] = cast("Callable[[object, int], None]", intrinsic(_prefetch))
+prefetch = _prefetch(whole=True)
 """prefetch(array, index): have the processor fetch all cache lines of a record before they are needed.
 
 The array should begin at a cache line; `index` is unsigned. Results do not change; if the players' records exceed the
 caches, rating takes half the time. The lines are fetched for reading and into the second-level cache: for writing, or
 into the first, 5v5 with two context columns takes a tenth to a fifth longer.
 """
+
+prefetch_first_line = _prefetch(whole=False)
+"""Like `prefetch`, for records of which most matches need the first cache line only."""
 
 
 def unsigned(h: Columns) -> Columns:

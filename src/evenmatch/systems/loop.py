@@ -15,7 +15,7 @@ from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Entries, Flags, Floats, History, Integers
 from evenmatch.kernel_cache import use_installed
 from evenmatch.systems import duel
-from evenmatch.systems.compiled import kernel, prefetch, unsigned
+from evenmatch.systems.compiled import kernel, prefetch, prefetch_first_line, unsigned
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.ladder_records import LadderRecords, copy_records
 from evenmatch.systems.system import Records, Rules, System
@@ -78,7 +78,7 @@ def loop(
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
                 for index in range(slot * contexts, (slot + 1) * contexts):
-                    prefetch(offsets, h.offset[index])
+                    prefetch_first_line(offsets, h.offset[index])
         if end - first == 2 and (len(forecasts) or not predicts):
             middle = h.slot_start[first + 1]
             win, draw = pair(h.player[low:middle], h.player[middle:high], True, True, h.time[m], state, ladder, params)
@@ -266,6 +266,7 @@ def engine(system: System) -> Engine:
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
     scope |= {
         "prefetch": prefetch,
+        "prefetch_first_line": prefetch_first_line,
         "INT64": INT64,
         "near": CACHE // system.state.itemsize,
         "LadderRecords": LadderRecords,

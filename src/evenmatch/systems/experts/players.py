@@ -120,17 +120,17 @@ def team_sums(
     mean, variance = 0.0, 0.0
     pool = ladder.records[pool_of(ladder, params)]
     for member in range(len(team)):
-        known = belief(state, team[member], numbers, member, expert, now, pool, params)
-        mean += known[0]
-        variance += known[1]
+        own_mean, own_variance = belief(state, team[member], numbers, member, expert, now, pool, params)
+        mean += own_mean
+        variance += own_variance
     contexts = len(ladder.values)
     for column in range(contexts):
         if pool.values[column] > 1.0:
             gain, moved, unsure = pool.gain[expert * CONTEXTS + column], 0.0, 0.0
             for member in range(len(team)):
-                record = ladder.offsets[offset[member * contexts + column]]
-                moved += record.mean[expert]
-                unsure += record.variance[expert]
+                known = ladder.offsets[offset[member * contexts + column]].of[expert]
+                moved += known.mean
+                unsure += known.variance
             mean += gain * moved
             variance += gain * gain * unsure
     share = share_of(len(team), expert, params)
@@ -241,11 +241,11 @@ def learn_offsets(
     """
     weight, common, total = share * gain, rho * team_variance, 0.0
     for member in range(size):
-        record = ladder.offsets[offset[member * len(ladder.values) + column]]
-        before, mean = record.variance[expert], record.mean[expert]
+        known = ladder.offsets[offset[member * len(ladder.values) + column]].of[expert]
+        before, mean = known.variance, known.mean
         own = (1.0 - rho) * weight * weight * before
-        record.mean[expert] = mean + weight * before * push
-        record.variance[expert] = before * max(FADE, 1.0 - (own + common) * pull)
+        known.mean = mean + weight * before * push
+        known.variance = before * max(FADE, 1.0 - (own + common) * pull)
         total += mean
     return share * total
 

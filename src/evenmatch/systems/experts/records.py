@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats
+from evenmatch.systems.compiled import LINE
 from evenmatch.systems.maths import LOG_10
 
 CONTEXTS = 5  # columns at most, the ladder included
@@ -92,9 +93,10 @@ LADDER = np.dtype(
     align=True,
 )
 
-PLAYER_OFFSET = np.dtype(
-    [("mean", "f8", EXPERTS), ("variance", "f8", EXPERTS)], align=True
-)  # of a player under a value
+BELIEF = np.dtype([("mean", "f8"), ("variance", "f8")])
+# Of a player under a context value, by expert. It takes two cache lines; the four experts that most ladders have are in
+# the first, so a match reads one line per player and column.
+PLAYER_OFFSET = np.dtype([("of", BELIEF, 2 * LINE // BELIEF.itemsize)])
 
 Record = Any  # one record, whose fields kernels read and write
 
@@ -177,7 +179,8 @@ class Even(NamedTuple):
 
 def new_offset(params: Even) -> tuple[object, ...]:
     """The record of a player under a context value before the first match under it."""
-    return (0.0,) * EXPERTS, tuple(OFFSET * variance for variance in params.variance)
+    unused = [(0.0, 0.0)] * (PLAYER_OFFSET["of"].shape[0] - EXPERTS)
+    return ([*((0.0, OFFSET * variance) for variance in params.variance), *unused],)
 
 
 def new_ladder(experts: int) -> tuple[object, ...]:
