@@ -572,7 +572,7 @@ enum { ROOM = 5 };
 typedef struct {
     double rating, deviation, scale;
     int64_t games, last_played;
-    double mean[ROOM], variance[ROOM];
+    double by_margins, mean[ROOM], variance[ROOM];
 } Watched;
 typedef struct { double mean, variance; } Belief;
 typedef struct {
@@ -638,13 +638,14 @@ static double played_before(const History *h, int team, const Watched *state) {
 
 INLINE void learn_team(
     const History *h, int team, const View *views, int k, int64_t now, Seen s, double entry, double push, double pull,
-    Watched *state
+    double turn, Watched *state
 ) {
     for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
         Watched *record = &state[h->player[slot]];
         double before = grown(record, views, k, now), own = s.share * s.share * before;
         record->mean[k] = begun(record, views, k, now, entry) + s.share * before * push;
         record->variance[k] = before * greater(0.05, 1.0 - (own + views[k].shared * (s.variance - own)) * pull);
+        record->by_margins += own * turn;
     }
 }
 
@@ -680,6 +681,12 @@ INLINE void mix(Expert *experts, int count, double *covariance, const double *x,
     }
 }
 
+static double margins_of(const History *h, int team, const Watched *state) {
+    double total = 0.0;
+    for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) total += state[h->player[slot]].by_margins;
+    return total;
+}
+
 static double root(double score) { return score >= 0.0 ? sqrt(score) : -sqrt(-score); }
 
 INLINE void rate_with(const History *h, Watched *state, const View *views, int count) {
@@ -687,6 +694,7 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
     double covariance[ROOM * ROOM] = {0.0}, points[ROOM], margins = 0.0;
     double factor = 1.0, doubt = 0.005; /* of the calibration */
     double means[5] = {0.0}, decided = 0.0, worth = 1.0; /* of margins */
+    double trust = 1.2, unsure = 0.1; /* in margins */
     for (int k = 0; k < count; k++) {
         experts[k] = (Expert){{0.0, 0.003}, {0.0, 0.003}, {1.5, 1.0}, {1.5, 1.0}, {0.0, 0.002}, {0.0, 0.05}, 0.0, 0.0, 0.0, 1.0 / count};
         covariance[k * count + k] = 0.1;
@@ -704,7 +712,9 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
         double a = h->team_score[one], b = h->team_score[two];
         bool scored = !isnan(a) && !isnan(b);
         double margin = ahead == 0 ? 0.0 : pow(fabs(root(a) - root(b)), 0.9) * (ahead > 0 ? 1.0 : -1.0);
-        double x[ROOM], weights[ROOM], mixed = 0.0;
+        double x[ROOM], weights[ROOM], mixed = 0.0, scale = 0.0;
+        double turned = margins_of(h, one, state) - margins_of(h, two, state);
+        for (int k = 0; k < count; k++) scale += factor * experts[k].weight;
         for (int k = 0; k < count; k++) {
             Expert *e = &experts[k];
             weights[k] = factor * e->weight;
@@ -726,11 +736,14 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
             double rise = above * (1.0 - above), fall = over * (1.0 - over);
             double push = slope * (ahead > 0 ? 1.0 - over : ahead < 0 ? -above : 1.0 - above - over);
             double pull = slope * slope * (ahead > 0 ? fall : ahead < 0 ? rise : rise + fall);
+            double turn = 0.0;
             if (scored) {
                 if (margins >= 3.0 && e->square > 0.0) {
-                    double part = views[k].by_margin * worth * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
+                    double whole = views[k].by_margin * worth * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
+                    double part = whole * lesser(trust, 1.0);
                     double unit = (e->product + sqrt(e->product * e->product + 4.0 * e->square * e->spread)) / (2.0 * e->square);
                     double surprise = lesser(greater(unit * margin - lead, -limit), limit);
+                    turn = whole * (surprise / spread - push);
                     push = part * surprise / spread + (1.0 - part) * push;
                     pull = part / spread + (1.0 - part) * pull;
                 }
@@ -739,8 +752,9 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
                 e->product += rate * (margin * lead - e->product);
                 e->spread += rate * (spread - e->spread);
             }
-            learn_team(h, one, views, k, now, own, e->entry.mean, push, pull, state);
-            learn_team(h, two, views, k, now, rival, e->entry.mean, -push, pull, state);
+            turn = weights[k] * (turn - pull * turned / scale);
+            learn_team(h, one, views, k, now, own, e->entry.mean, push, pull, turn, state);
+            learn_team(h, two, views, k, now, rival, e->entry.mean, -push, pull, -turn, state);
             learn_number(&e->entry, own.young - rival.young, push, pull, 0.2);
             double most = 3.0 * sqrt(views[k].v0);
             e->entry.mean = lesser(greater(e->entry.mean, -most), most);
@@ -754,6 +768,10 @@ INLINE void rate_with(const History *h, Watched *state, const View *views, int c
         double chance = logistic(factor * mixed), score = won(h, one, two);
         h->expected[one] = chance;
         h->expected[two] = 1.0 - chance;
+        double lean = SLOPE * turned, reserve = trust - lesser(trust, 1.0);
+        double leant = logistic(factor * mixed + reserve * lean);
+        unsure /= 1.0 + unsure * lean * lean * leant * (1.0 - leant);
+        trust = greater(trust + unsure * lean * (score - leant), 0.0);
         doubt /= 1.0 + chance * (1.0 - chance) * mixed * mixed * doubt;
         factor = lesser(greater(factor + doubt * mixed * (score - chance), 0.5), 1.5);
         doubt += 3e-6;
