@@ -78,7 +78,7 @@ into the first, 5v5 with two context columns takes a tenth to a fifth longer.
 """
 
 prefetch_first_line = _prefetch(whole=False)
-"""Like `prefetch`, for records of which most matches need the first cache line only."""
+"""Like `prefetch`, for the first cache line of a record only: most matches do not need the rest."""
 
 
 def unsigned(h: Columns) -> Columns:

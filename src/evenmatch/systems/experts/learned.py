@@ -69,5 +69,5 @@ def offset_points(records: Records, column: int, offsets: Records, params: Even)
     shared, count = records[0 if params.pooled else 1], params.experts
     gain = shared["gain"].reshape(-1, CONTEXTS)[:count, column]
     points = shared["calibration"] * shared["weight"][:count] * np.array(params.points[:count]) * gain
-    known = offsets["of"][:, :count]
+    known = offsets["by_expert"][:, :count]
     return np.column_stack((known["mean"] @ points, WIDTH * np.sqrt(known["variance"]) @ points))

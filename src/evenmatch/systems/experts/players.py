@@ -128,7 +128,7 @@ def team_sums(
         if pool.values[column] > 1.0:
             gain, moved, unsure = pool.gain[expert * CONTEXTS + column], 0.0, 0.0
             for member in range(len(team)):
-                known = ladder.offsets[offset[member * contexts + column]].of[expert]
+                known = ladder.offsets[offset[member * contexts + column]].by_expert[expert]
                 moved += known.mean
                 unsure += known.variance
             mean += gain * moved
@@ -241,7 +241,7 @@ def learn_offsets(
     """
     weight, common, total = share * gain, rho * team_variance, 0.0
     for member in range(size):
-        known = ladder.offsets[offset[member * len(ladder.values) + column]].of[expert]
+        known = ladder.offsets[offset[member * len(ladder.values) + column]].by_expert[expert]
         before, mean = known.variance, known.mean
         own = (1.0 - rho) * weight * weight * before
         known.mean = mean + weight * before * push

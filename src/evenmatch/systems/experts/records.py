@@ -94,9 +94,10 @@ LADDER = np.dtype(
 )
 
 BELIEF = np.dtype([("mean", "f8"), ("variance", "f8")])
-# Of a player under a context value, by expert. It takes two cache lines; the four experts that most ladders have are in
-# the first, so a match reads one line per player and column.
-PLAYER_OFFSET = np.dtype([("of", BELIEF, 2 * LINE // BELIEF.itemsize)])
+ROOM = 2 * LINE // BELIEF.itemsize  # experts that fit into two cache lines
+# Of a player under a context value. The four experts of most ladders fill the first line, so a match reads one line per
+# player and column.
+PLAYER_OFFSET = np.dtype([("by_expert", BELIEF, ROOM)])
 
 Record = Any  # one record, whose fields kernels read and write
 
@@ -179,7 +180,7 @@ class Even(NamedTuple):
 
 def new_offset(params: Even) -> tuple[object, ...]:
     """The record of a player under a context value before the first match under it."""
-    unused = [(0.0, 0.0)] * (PLAYER_OFFSET["of"].shape[0] - EXPERTS)
+    unused = [(0.0, 0.0)] * (ROOM - EXPERTS)
     return ([*((0.0, OFFSET * variance) for variance in params.variance), *unused],)
 
 
