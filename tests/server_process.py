@@ -95,11 +95,20 @@ class Served:
 
     def told(self) -> str:
         """What it wrote to standard error."""
-        return self._log.read_text(encoding="utf-8")
+        return whole_lines(self._log)
 
     def client(self, key: str) -> httpx.Client:
         """Asks it with a key, or a player's token."""
         return httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {key}"}, timeout=SLOWEST)
+
+
+def whole_lines(log: Path) -> str:
+    """The lines of a log that a process is still writing, without a last one that has no end yet.
+
+    A line is written by one call, but a reader may see its first part: the part up to the end of a memory page.
+    """
+    written, end, _ = log.read_bytes().rpartition(b"\n")
+    return (written + end).decode()
 
 
 def request_json(

@@ -11,6 +11,8 @@ import sys
 import httpx
 import pytest
 
+from protocol_server import wait_for
+
 COMMAND = [sys.executable, "-m", "evenmatch", "demo", "--port", "0"]
 SLOWEST = 200.0  # seconds: the first start compiles
 
@@ -50,6 +52,16 @@ def printed_address(process):
     return line.split()[2]
 
 
+def printed_key(started_demo):
+    """The operators' key, which is told after the address."""
+
+    def found():
+        return re.search(r"log in at \S+/login with (em_\S+)\n", started_demo.err.read_text())
+
+    wait_for(found)
+    return found()[1]
+
+
 @pytest.mark.slow
 def test_it_serves_four_ladders_and_ends_without_a_trace(started_demo):
     process = started_demo("--no-players")
@@ -58,7 +70,7 @@ def test_it_serves_four_ladders_and_ends_without_a_trace(started_demo):
     assert [one["name"] for one in page["items"]] == ["arena", "brawl", "duel", "squads"]
     assert httpx.get(address).status_code == 200
     assert list(started_demo.kept.iterdir())
-    key = re.search(r"log in at \S+/login with (em_\S+)", started_demo.err.read_text())[1]
+    key = printed_key(started_demo)
     assert httpx.get(f"{address}/v1/keys", headers={"Authorization": f"Bearer {key}"}).status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
@@ -73,7 +85,7 @@ def test_a_file_is_used_again_and_the_key_of_a_run_ends_with_it(started_demo, tm
     first = started_demo("--db", path)
     address = printed_address(first)
     before = httpx.get(f"{address}/v1/ladders/duel").json()["matches"]
-    key = re.search(r"with (em_\S+)", started_demo.err.read_text())[1]
+    key = printed_key(started_demo)
     first.send_signal(end)
     assert first.wait(30) == 0
     assert "ended before it was ready" not in started_demo.err.read_text()

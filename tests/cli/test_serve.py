@@ -15,6 +15,7 @@ import pytest
 
 from evenmatch.jobs.jobs import Jobs
 from evenmatch.operations.service import Service
+from server_process import whole_lines
 
 pytestmark = pytest.mark.slow
 
@@ -26,15 +27,16 @@ class Serving:
     """A process that serves on a free port."""
 
     def __init__(self, folder, *options, **environment):
-        self.log = (folder / "log").open("w+b")
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", *options],
-            cwd=folder,
-            env=os.environ | environment,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
-        )
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*COMMAND, "serve", "--port", "0", *options],
+                cwd=folder,
+                env=os.environ | environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         self.line = self.process.stdout.readline()
         self.address = self.line.rpartition(" ")[2].strip()
 
@@ -46,15 +48,13 @@ class Serving:
 
     def told(self):
         """What stands on standard error."""
-        self.log.seek(0)
-        return self.log.read().decode()
+        return whole_lines(self.log)
 
     def close(self):
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
         self.process.stdout.close()
-        self.log.close()
 
 
 @pytest.fixture

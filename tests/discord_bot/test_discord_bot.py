@@ -12,7 +12,7 @@ import pytest
 
 from evenmatch.accounts.keys import Keys
 from evenmatch.operations.service import Service
-from server_process import SLOWEST, Served, request_json
+from server_process import SLOWEST, Served, request_json, whole_lines
 
 pytest.importorskip("discord", reason="discord.py, of the extra discord, is not installed")
 from discord_server import BOARD, CHANNEL, MANAGE_GUILD, TOKEN, DiscordServer, person
@@ -69,7 +69,7 @@ class BotProcess:
         return code
 
     def told(self):
-        return self._log.read_text(encoding="utf-8")
+        return whole_lines(self._log)
 
 
 class Evening(NamedTuple):
