@@ -9,7 +9,7 @@ import pytest
 from evenmatch import Rater, Team, from_matches, rate, read, rules
 from evenmatch.corrections.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.corrections.ladder_history import read_history
-from evenmatch.errors import BadParameterError, EvenmatchWarning, InputError, UnknownNameError
+from evenmatch.errors import BadParameterError, BadRowsError, EvenmatchWarning, InputError, UnknownNameError
 from evenmatch.ladders.export import Files, export
 from evenmatch.ladders.ladder_queries import LadderQueries
 from evenmatch.ladders.settings import Settings
@@ -18,6 +18,7 @@ from evenmatch.match import Match
 from evenmatch.matchmaking import LineUps
 from evenmatch.players.odds import StakesQuery
 from evenmatch.queues.state import LadderOdds
+from evenmatch.recording import imports
 from evenmatch.stake_assumptions import StakeAssumptions
 from ledger.sample_matches import after, everybody
 
@@ -339,6 +340,45 @@ def test_matches_without_context_have_the_digests_they_always_had(service):
 def test_a_match_with_a_context_that_cannot_be_stored_is_refused(context):
     with pytest.raises(InputError, match="expected"):
         Match("m", after(1), (Team.of("a", place=1), Team.of("b", place=2)), "default", context=context)
+
+
+def contexts_of(tmp_path, *maps, column="map"):
+    """A table of matches that are an hour apart, each on one of these maps."""
+    path = tmp_path / "played.csv"
+    path.write_text(
+        f"match_id,played_at,team,player,place,{column}\n"
+        + "".join(
+            f"m{number},{after(number).isoformat()},{team},{team}{number % 3},{place},{name}\n"
+            for number, name in enumerate(maps)
+            for place, team in enumerate("ab", 1)
+        )
+    )
+    return read(path, context=[column])
+
+
+@pytest.mark.parametrize("name", ["x" * 65, "du\tst", "du\u200bst"], ids=["long", "tab", "invisible"])
+def test_an_import_of_values_that_cannot_be_stored_adds_all_others_or_nothing(service, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(imports, "AT_ONCE", 2)  # matches per transaction
+    made(service)
+    table = contexts_of(tmp_path, "mill", "dust", "dust", name, "mill", name)
+    with pytest.raises(BadRowsError, match="2 problems") as refused:
+        service.check_import("default", table)
+    assert [problem.match_id for problem in refused.value.problems] == ["m3", "m5"]
+    assert all("context column 'map' is " in problem.reason for problem in refused.value.problems)
+    assert [problem.line for problem in refused.value.problems] == [8, 12]
+    with pytest.raises(BadRowsError, match="2 problems"):
+        service.import_matches("default", table)
+    assert service.ladder("default").matches == 0
+    assert service.import_matches("default", table, skip_bad=True).added == 4
+
+
+def test_an_import_with_a_column_that_cannot_be_stored_adds_nothing(service, tmp_path):
+    made(service)
+    table = contexts_of(tmp_path, "mill", "dust", column="my map")
+    for refuses in (service.check_import, service.import_matches):
+        with pytest.raises(InputError, match="context column 'my map': expected up to 32 letters"):
+            refuses("default", table, skip_bad=True)
+    assert service.ladder("default").matches == 0
 
 
 @pytest.mark.parametrize("columns", [["player"], ["a b"], ["map", "map"], list("abcde"), ["é"]])

@@ -1,6 +1,7 @@
 """Context columns: read from files and frames, kept through every change of a table, and known in odds."""
 
 import json
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,37 @@ def test_a_frame_with_a_row_per_match_has_context_too():
     )
     table = from_frame(rows, columns={"winner": "w", "loser": "l", "played_at": "date"}, context=["map"])
     assert names(table) == {"map": ["x", ""]}
+
+
+@pytest.mark.parametrize("form", ["a row per match", "a row per player"])
+def test_a_context_column_may_have_another_name_in_the_file(tmp_path, form):
+    wide = "Datum;Sieger;Verlierer;Name der Karte\n2026-01-01;ann;bob;Dorf\n2026-01-02;bob;ann;\n"
+    long = (
+        "id;Datum;Wer;Platz;Name der Karte\n1;2026-01-01;ann;1;Dorf\n1;2026-01-01;bob;2;Dorf\n"
+        "2;2026-01-02;ann;2;\n2;2026-01-02;bob;1;\n"
+    )
+    path = tmp_path / "spiele.csv"
+    path.write_text(wide if form == "a row per match" else long)
+    columns = {"played_at": "Datum", "map": "Name der Karte"} | (
+        {"winner": "Sieger", "loser": "Verlierer"}
+        if form == "a row per match"
+        else {"match_id": "id", "player": "Wer", "place": "Platz"}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert names(read(path, columns=columns, context=["map"])) == {"map": ["Dorf", ""]}
+    with pytest.raises(InputError, match=r"has no column 'Karte'; it has .*'Name der Karte'"):
+        read(path, columns=columns | {"map": "Karte"}, context=["map"])
+    with pytest.raises(InputError, match=r"has no column 'mode'; it has .*'Name der Karte'"):
+        read(path, columns=columns, context=["map", "mode"])
+    with pytest.raises(UnknownNameError, match="unknown column 'map'"):
+        read(path, columns=columns)
+
+
+def test_a_column_that_is_read_otherwise_is_not_taken_for_context():
+    rows = pa.table({"w": ["ann", "bob"], "l": ["bob", "ann"], "date": ["2026-01-01", "2026-01-02"]})
+    with pytest.raises(InputError, match="has no column 'winner'"):
+        from_frame(rows, columns={"winner": "w", "loser": "l", "played_at": "date"}, context=["winner"])
 
 
 def test_matches_keep_their_context_when_some_are_taken_and_when_ladders_are_pooled_and_joined():

@@ -3,11 +3,15 @@
 import csv
 import io
 import re
+from html import unescape
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from evenmatch import rules
+from evenmatch.ladders.ladder_queries import LadderQueries
+from evenmatch.ladders.settings import Settings
 from web_client import words
 
 AT = "/ladders/league/operate/files"
@@ -23,10 +27,10 @@ new-2,yesterday,b,bob,2
 """
 
 
-def send(operator, content, name="matches.csv", **form):
+def send(operator, content, name="matches.csv", at=AT, **form):
     """Send the form with a file, as a browser does."""
-    proof = re.search(r'name="proof" value="([^"]+)"', operator.page(AT))[1]
-    return operator.post(AT, data={"proof": proof, **form}, files={"file": (name, content)})
+    proof = re.search(r'name="proof" value="([^"]+)"', operator.page(at))[1]
+    return operator.post(at, data={"proof": proof, **form}, files={"file": (name, content)})
 
 
 def test_a_check_lists_problems_with_their_lines_and_changes_nothing(operator, league, service):
@@ -116,6 +120,75 @@ def test_an_ambiguous_date_is_asked_for(operator, league):
     told = words(send(operator, "when,winner,loser\n05/01/2026,ann,zoe\n", do="check").text)
     assert "'05/01/2026' may name the day first or the month first" in told
     assert "There is nothing to import" in told
+
+
+MAPS = "match_id,played_at,winner,loser,map\n" + "".join(
+    f"m{number},2026-01-{number:02}T10:00:00Z,ann,zoe,{('dust', 'mill')[number % 2]}\n" for number in range(1, 7)
+)
+
+
+@pytest.fixture
+def mapped(service):
+    """A ladder that learns from maps."""
+    service.create_ladder("mapped", "even", rules("even"), Settings(context=("map",)))
+    return "/ladders/mapped/operate/files"
+
+
+def field(page, name):
+    return unescape(re.search(rf'name="{name}" value="([^"]*)"', page)[1])
+
+
+def test_the_columns_that_a_ladder_learns_from_are_read_and_shown(operator, mapped, service):
+    assert field(operator.page(mapped), "context") == "map"
+    page = send(operator, MAPS, at=mapped, do="check", context="map").text
+    assert "6 matches can be added" in words(page)
+    assert "Not read" not in words(page)
+    assert field(page, "context") == "map"
+    columns = field(page, "columns")
+    assert send(operator, MAPS, at=mapped, do="import", columns=columns, context="map").status_code == 303
+    assert LadderQueries(service).match("mapped", "m1")[1].context == {"map": "mill"}
+    assert LadderQueries(service).match("mapped", "m2")[1].context == {"map": "dust"}
+
+
+def test_a_file_without_these_columns_can_be_imported_when_the_field_is_emptied(operator, mapped, service):
+    refused = send(operator, GOOD, at=mapped, do="check", context="map")
+    assert refused.status_code == 422
+    assert "has no column 'map'" in words(refused.text)
+    assert field(refused.text, "context") == "map"
+    assert send(operator, GOOD, at=mapped, do="import", context="").status_code == 303
+    assert LadderQueries(service).match("mapped", "new-1")[1].context == {}
+
+
+def test_a_column_that_the_file_calls_otherwise_is_named(operator, mapped, service):
+    refused = send(operator, FOREIGN, at=mapped, do="check", context="map")
+    assert refused.status_code == 422
+    assert "has no column 'map'; it has 'Datum', 'Sieger', 'Verlierer', 'Karte'" in words(refused.text)
+    page = send(operator, FOREIGN, at=mapped, do="check", context="map", columns="map=Karte").text
+    assert "2 matches can be added" in words(page)
+    assert "Not read" not in words(page)
+    columns = "played_at=Datum,winner=Sieger,loser=Verlierer,map=Karte"
+    assert field(page, "columns") == columns
+    form = {"columns": columns, "context": "map", "time_format": field(page, "time_format"), "skip_bad": "1"}
+    assert send(operator, FOREIGN, at=mapped, do="import", **form).status_code == 303
+    assert service.ladder("mapped").matches == 2
+    listed = LadderQueries(service).matches("mapped", limit=10)
+    assert [one.context for one in listed[1]] == [{"map": "Dorf"}] * 2
+
+
+def test_a_value_that_cannot_be_stored_is_found_by_the_check_and_refused_by_the_import(operator, mapped, service):
+    wrong = "context column 'map' is 'xxxxxxxxxxxxxxxxxxxx'; expected at most 64 printable characters"
+    long = {"content": MAPS.replace("dust", "x" * 65), "at": mapped, "context": "map"}
+    page = send(operator, **long, do="check").text
+    assert "3 matches can be added" in words(page)
+    assert f"line 3 m2 C{wrong[1:]}" in words(page)
+    refused = send(operator, **long, do="import", columns=field(page, "columns"))
+    assert refused.status_code == 422
+    assert wrong in words(refused.text)
+    assert service.ladder("mapped").matches == 0
+
+
+def test_a_ladder_without_context_does_not_ask_for_it(operator, league):
+    assert 'name="context"' not in operator.page(AT)
 
 
 @pytest.mark.parametrize(("what", "column"), [("matches", "match_id"), ("ratings", "rating"), ("journal", "after")])

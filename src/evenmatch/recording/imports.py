@@ -13,8 +13,8 @@ import pyarrow as pa
 from evenmatch.compile_notice import load_kernels
 from evenmatch.corrections.repair import APART
 from evenmatch.corrections.replay import Progress
-from evenmatch.errors import BadRowsError, RowProblem
-from evenmatch.history import Flags, History
+from evenmatch.errors import BadRowsError, InputError, RowProblem
+from evenmatch.history import Flags, History, Integers
 from evenmatch.ladders.settings import Settings
 from evenmatch.ledger import event_rows, player_rows, rating_rows
 from evenmatch.ledger.database import Database
@@ -25,6 +25,7 @@ from evenmatch.recording.ledger_append import AHEAD, Batch, append, in_future, l
 from evenmatch.recording.receipts import OtherSizes, other_sizes, summary
 from evenmatch.recording.recorder import LARGEST, MatchLimits
 from evenmatch.tables import MatchTable
+from evenmatch.tables.table import ContextColumn
 
 AT_ONCE = 25_000  # matches per transaction; smaller batches write each database page more often
 
@@ -68,9 +69,10 @@ def check(
 
     limits  the largest match, whatever the ladder allows
     A match cannot be added if it is too large, if the ladder's system cannot rate it (unless rated is False), if the
-    ladder refuses its team sizes, if two of its names belong to one player, if it ends in the future, or if its id is
-    taken by other content.
-    Raises BadRowsError with every such match, unless skip_bad. Raises ConflictError if the ladder is archived.
+    ladder refuses its team sizes, if its context cannot be stored, if two of its names belong to one player, if it ends
+    in the future, or if its id is taken by other content.
+    Raises BadRowsError with every such match, unless skip_bad; InputError for a name that no context column can have.
+    Raises ConflictError if the ladder is archived.
     """
     with database.read() as store:
         head = store.head(ladder)
@@ -78,6 +80,7 @@ def check(
         settings.check_open(ladder)
         rules = event_rows.read_plan(store, head, head.planned).last_rules
         matches = _without_large(matches, limits.on(ladder, settings), skip_bad=skip_bad)
+        matches = without(matches, _unstorable(matches), skip_bad=skip_bad)
         if rated:
             matches = rateable(matches, rules, skip_bad=skip_bad)
         if settings.other_sizes == "refuse":
@@ -177,6 +180,21 @@ def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) 
     return without(matches, refusals, skip_bad=skip_bad)
 
 
+def _unstorable(matches: MatchTable) -> list[tuple[int, str]]:
+    """The matches with a context that cannot be stored. Raises InputError for a column that cannot."""
+    columns = _context_columns(matches)
+    check_context({column.name: "" for _, column in columns})
+    found: list[tuple[int, str]] = []
+    for number, column in columns:
+        for value, record in column.records.items():
+            try:
+                check_context({column.name: value})
+            except InputError as error:
+                having = np.flatnonzero(_context_records(matches.history)[:, number] == record).tolist()
+                found += [(match, str(error)) for match in having]
+    return found
+
+
 def _checkpoint(store: Store, ladder: str) -> None:
     head = store.head(ladder)
     if head.position - rating_rows.last_checkpoint_position(store, head) >= APART:
@@ -207,20 +225,30 @@ def batch_of(
 
 
 def _contexts(matches: MatchTable, history: History) -> list[str | None]:
-    """The context of each match of a part of the table. Raises InputError for one that cannot be stored."""
-    columns = [(number, column) for number, column in enumerate(matches.context) if column.name != "ladder"]
+    """The context of each match of a part of the table, as it is stored."""
+    columns = _context_columns(matches)
     if not columns:
         return [None] * len(history)
     named = {column.name: dict(zip(column.records.values(), column.records, strict=True)) for _, column in columns}
-    found = history.columns.context.reshape(len(history), -1)[:, [number for number, _ in columns]]
+    found = _context_records(history)[:, [number for number, _ in columns]]
 
     @cache
     def text(records: tuple[int, ...]) -> str | None:
-        context = {name: values[record] for (name, values), record in zip(named.items(), records, strict=True)}
-        check_context(context)
-        return write_context(context)
+        return write_context(
+            {name: values[record] for (name, values), record in zip(named.items(), records, strict=True)}
+        )
 
     return [text(tuple(records)) for records in found.tolist()]
+
+
+def _context_columns(matches: MatchTable) -> list[tuple[int, ContextColumn]]:
+    """The context columns that are stored, with their numbers."""
+    return [(number, column) for number, column in enumerate(matches.context) if column.name != "ladder"]
+
+
+def _context_records(history: History) -> Integers:
+    """The record of each match's value; shape (matches, context columns)."""
+    return history.columns.context.reshape(len(history), -1)
 
 
 def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:

@@ -17,7 +17,7 @@ from evenmatch.match import Match
 from evenmatch.tables.build import assemble_in_context
 from evenmatch.tables.files import write_arrow
 from evenmatch.tables.mapping import FileMapping
-from evenmatch.tables.reading import RawFile, mapped, read_matches, understood
+from evenmatch.tables.reading import RawFile, mapped, read_matches, split_columns, understood
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 from evenmatch.times import format_named
@@ -62,7 +62,8 @@ def read(
     time_format  what numbers in `played_at` mean: seconds (the default), milliseconds, microseconds or nanoseconds
                  since 1970, or spreadsheet, days as a spreadsheet counts them; or a strptime pattern
     zone         the zone of times that name none, UTC by default
-    columns      the file's column of each of ours; delimiter, encoding and the rest are guessed from the file
+    columns      the file's column of each of ours and of each context column that has another name in the file;
+                 delimiter, encoding and the rest are guessed from the file
     mapping      what the file means, as a FileMapping or the path of a saved one; the other options change it
     context      columns that say what a match was played on, such as its map, surface or format; at most four
     Raises UsageError for a missing file, unknown suffix or time format, InputError for a file that is empty, lacks a
@@ -99,7 +100,8 @@ def from_frame(
     raw = RawFile(rows, Source("the data frame"))
     if columns is None:
         return assemble_in_context(raw.rows, raw.source, context, skip_bad=skip_bad, form=form)
-    return mapped(raw, understood(raw, columns, None, time_format, zone, context), context, skip_bad=skip_bad)
+    named, others = split_columns(columns, context)
+    return mapped(raw, understood(raw, others, None, time_format, zone, named), named, skip_bad=skip_bad)
 
 
 def from_wide(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError
 from evenmatch.history import Columns, Flags, Floats, History, Integers, entries, fill_duration, ladder_indices
 from evenmatch.tables import columns
-from evenmatch.tables.cells import ColumnCells, known_columns, read_cells
+from evenmatch.tables.cells import ColumnCells, check_needed, known_columns, read_cells
 from evenmatch.tables.columns import Faults, RowFault
 from evenmatch.tables.mapping import texts_of
 from evenmatch.tables.source import Source
@@ -290,6 +290,7 @@ def assemble_in_context(
         if name in COLUMNS:
             raise UsageError(f"context column {name!r} has a meaning of its own; expected another column")
         if name not in rows.column_names:
+            check_needed(rows.column_names, source)
             listed = ", ".join(map(repr, rows.column_names[:20]))
             raise InputError(f"{source.name} has no column {name!r}; it has {listed or 'none'}")
         columns[name] = texts_of(rows[name])

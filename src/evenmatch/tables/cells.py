@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,13 +58,8 @@ class ColumnCells:
     nothing: Floats
 
 
-def known_columns(rows: pa.Table, source: Source) -> pa.Table:
-    """Check the columns and unify text types; warns of unknown columns, InputError for missing or repeated ones."""
-    rows = rows.drop_columns([name for name in rows.column_names if re.match(_INDEX, name)])
-    present = rows.column_names
-    repeated = sorted({name for name in present if present.count(name) > 1})
-    if repeated:
-        raise InputError(f"{source.name} has the column {repeated[0]!r} more than once; expected once")
+def check_needed(present: Sequence[str], source: Source) -> None:
+    """Raise MissingColumnsError unless these columns include those that every file needs."""
     missing = [name for name in NEEDED if name not in present]
     if not missing and "place" not in present and "team_score" not in present:
         missing = ["place (or team_score)"]
@@ -79,6 +74,16 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
         raise MissingColumnsError(
             f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}"
         )
+
+
+def known_columns(rows: pa.Table, source: Source) -> pa.Table:
+    """Check the columns and unify text types; warns of unknown columns, InputError for missing or repeated ones."""
+    rows = rows.drop_columns([name for name in rows.column_names if re.match(_INDEX, name)])
+    present = rows.column_names
+    repeated = sorted({name for name in present if present.count(name) > 1})
+    if repeated:
+        raise InputError(f"{source.name} has the column {repeated[0]!r} more than once; expected once")
+    check_needed(present, source)
     extra = [name for name in present if name not in COLUMNS]
     if extra:
         plural = "s" if len(extra) > 1 else ""

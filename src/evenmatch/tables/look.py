@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow as pa
 from evenmatch.errors import BadRowsError, RowProblem, matches_of
 from evenmatch.tables.guess import Guess
 from evenmatch.tables.mapping import FileMapping, format_columns, parts_of, texts_of
-from evenmatch.tables.reading import RawFile, mapped
+from evenmatch.tables.reading import NO_CONTEXT, RawFile, mapped, with_context
 from evenmatch.tables.source import PLAIN, csv_records
 from evenmatch.tables.table import COLUMNS, MatchTable
 from evenmatch.times import EPOCH
@@ -58,14 +58,18 @@ class Look:
         return reading_options(self.guess.mapping)
 
 
-def look(raw: RawFile, found: Guess) -> Look:
-    """Read a file with the guessed mapping. Raises InputError if a needed column is missing."""
-    mapping = found.mapping
+def look(raw: RawFile, found: Guess, context: Mapping[str, str] = NO_CONTEXT) -> Look:
+    """Read a file with the guessed mapping.
+
+    context  the file's column of each context column
+    Raises InputError if a needed column is missing.
+    """
+    found, mapping = with_context(found, context), found.mapping
     matches: MatchTable | None = None
     problems: tuple[RowProblem, ...] = ()
     if not found.question:
         try:
-            matches = mapped(raw, mapping, skip_bad=True)
+            matches = mapped(raw, mapping, context, skip_bad=True)
             problems = matches.skipped
         except BadRowsError as error:
             problems = error.problems

@@ -202,7 +202,7 @@ def long_rows(rows: pa.Table, mapping: FileMapping, name: str) -> LongRows:
     name  of the file, for messages
     Raises InputError if a column of the mapping is absent.
     """
-    cells = plain(pa.table({ours: _column(rows, theirs, name) for ours, theirs in mapping.columns.items()}))
+    cells = plain(pa.table({ours: file_column(rows, theirs, name) for ours, theirs in mapping.columns.items()}))
     columns, faults = dict(zip(cells.column_names, cells.columns, strict=True)), Faults()
     for ours in tuple(columns):
         if ours in TIMED:
@@ -224,7 +224,8 @@ def long_rows(rows: pa.Table, mapping: FileMapping, name: str) -> LongRows:
     return _matches(columns, mapping, faults)
 
 
-def _column(rows: pa.Table, theirs: str, name: str) -> pa.ChunkedArray:
+def file_column(rows: pa.Table, theirs: str, name: str) -> pa.ChunkedArray:
+    """The cells of a column, or of two joined ones. name: of the file. Raises InputError for an absent column."""
     names = rows.column_names
     parts = [theirs] if theirs in names else parts_of(theirs)
     for part in parts:

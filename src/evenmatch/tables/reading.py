@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -18,11 +19,12 @@ from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, UsageEr
 from evenmatch.tables.build import assemble, assemble_in_context
 from evenmatch.tables.files import broken_records, csv_header, csv_rows, form_of, read_lines, read_rows
 from evenmatch.tables.guess import Guess, guess
-from evenmatch.tables.mapping import FileMapping, long_rows
+from evenmatch.tables.mapping import ROLES, FileMapping, file_column, long_rows, parts_of
 from evenmatch.tables.source import PLAIN, Dialect, Source, long_cells
 from evenmatch.tables.table import MatchTable
 from evenmatch.times import format_named
 
+NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
 _HEAD = 1 << 20  # bytes from which the delimiter is guessed
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DELIMITERS = (",", ";", "\t", "|")
@@ -42,8 +44,9 @@ def read_matches(
     """Read the matches of a file, like `tables.read`; for `name` see files.read_rows."""
     if columns is not None or mapping is not None:
         raw = read_raw(path, name, mapping)
-        found = understood(raw, columns, mapping, time_format, zone, context)
-        return mapped(raw, found, context, skip_bad=skip_bad)
+        named, others = split_columns(columns or {}, context)
+        found = understood(raw, others, mapping, time_format, zone, named)
+        return mapped(raw, found, named, skip_bad=skip_bad)
     form = format_named(time_format or "seconds", zone or "UTC")
     rows, source = read_rows(path, name, context)
     rows_only = [rows]
@@ -158,27 +161,44 @@ def guessed(
     return Guess(changed, tuple(name for name in raw.rows.column_names if name not in changed.read))
 
 
+def split_columns(columns: Mapping[str, str], context: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The file's column of each context column, by default the one of the same name; and the rest of `columns`."""
+    own = {ours: theirs for ours, theirs in columns.items() if ours in context and ours not in ROLES}
+    others = {ours: theirs for ours, theirs in columns.items() if ours not in own}
+    return {name: own.get(name, name) for name in context}, others
+
+
+def with_context(found: Guess, context: Mapping[str, str]) -> Guess:
+    """The guess when these columns of the file are read as context columns, too."""
+    parts = {part for theirs in context.values() for part in (theirs, *parts_of(theirs))}
+    return found._replace(unread=tuple(name for name in found.unread if name not in parts))
+
+
 def understood(
     raw: RawFile,
     columns: Mapping[str, str] | None,
     mapping: FileMapping | None,
     time_format: str | None,
     zone: str | None,
-    context: Sequence[str] = (),
+    context: Mapping[str, str] = NO_CONTEXT,
 ) -> FileMapping:
     """The mapping with which to read a file. Warns of columns that are not read; UsageError if a question is open."""
-    found = guessed(raw, columns, mapping, time_format, zone)
+    found = with_context(guessed(raw, columns, mapping, time_format, zone), context)
     if found.question:
         raise UsageError(f"{raw.source.name}: {found.question}")
-    unread = [name for name in found.unread if name not in context]
-    if unread:
-        names = f"column{'s' if len(unread) > 1 else ''} {', '.join(map(repr, unread))}"
+    if found.unread:
+        names = f"column{'s' if len(found.unread) > 1 else ''} {', '.join(map(repr, found.unread))}"
         warnings.warn(f"{raw.source.name}: {names} not read", EvenmatchWarning, stacklevel=4)
     return found.mapping
 
 
-def mapped(raw: RawFile, mapping: FileMapping, context: Sequence[str] = (), *, skip_bad: bool = False) -> MatchTable:
-    """Read the matches of these rows with a mapping; errors as for `tables.read`."""
+def mapped(
+    raw: RawFile, mapping: FileMapping, context: Mapping[str, str] = NO_CONTEXT, *, skip_bad: bool = False
+) -> MatchTable:
+    """Read the matches of these rows with a mapping; errors as for `tables.read`.
+
+    context  the file's column of each context column
+    """
     rows, faults, records = long_rows(raw.rows, mapping, raw.source.name)
     source = raw.source
     if raw.is_torn and source.path is not None:
@@ -186,9 +206,8 @@ def mapped(raw: RawFile, mapping: FileMapping, context: Sequence[str] = (), *, s
         torn = broken_records(source.path, header, mapping.read, source.dialect)
         source = replace(source, broken=(*source.broken, *torn))
     form = format_named(mapping.time_format, mapping.zone)
-    for name in context:
-        if name in raw.rows.column_names:
-            cells = raw.rows[name]
-            rows = rows.append_column(name, cells if records is None else cells.take(pa.array(records)))
+    for name, theirs in context.items():
+        cells = file_column(raw.rows, theirs, source.name)
+        rows = rows.append_column(name, cells if records is None else cells.take(pa.array(records)))
     source = replace(source, records=records)
-    return assemble_in_context(rows, source, context, skip_bad=skip_bad, form=form, faults=faults)
+    return assemble_in_context(rows, source, tuple(context), skip_bad=skip_bad, form=form, faults=faults)

@@ -63,7 +63,11 @@ NO_READING = Reading()
 READING_FLAGS = "--columns, --time-format, --zone and --mapping"
 OPTIONS: dict[str, object] = {
     "columns": Annotated[
-        str | None, option("--columns OURS=THEIRS,…", "The file's names of our columns, such as player=Nick,team=Side.")
+        str | None,
+        option(
+            "--columns OURS=THEIRS,…",
+            "The file's names of our columns and of context columns, such as player=Nick,map=Karte.",
+        ),
     ],
     "time_format": Annotated[
         str | None,

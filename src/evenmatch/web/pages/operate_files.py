@@ -24,7 +24,7 @@ from evenmatch.ladders.export import Files, export
 from evenmatch.players.placement import why_nobody
 from evenmatch.tables.look import Look, look
 from evenmatch.tables.mapping import format_columns, parse_columns
-from evenmatch.tables.reading import guessed, mapped, read_matches, read_raw
+from evenmatch.tables.reading import guessed, mapped, read_matches, read_raw, split_columns
 from evenmatch.tables.table import MatchTable
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, UploadedFile, address
@@ -47,18 +47,30 @@ class FileFields(NamedTuple):
     columns: str = ""
     time_format: str = ""
     zone: str = ""
+    context: str = ""
+
+    @property
+    def context_columns(self) -> list[str]:
+        """The names of the context columns."""
+        return [name for name in map(str.strip, self.context.split(",")) if name]
+
+    @property
+    def named_columns(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The file's column of each context column, and of each other one that the form names."""
+        with about("columns"):
+            return split_columns(parse_columns(self.columns) if self.columns.strip() else {}, self.context_columns)
 
     def read(self, path: Path, name: str, *, skip_bad: bool) -> MatchTable:
         """Read the matches of a file."""
-        time_format, zone = self.time_format.strip() or None, self.zone.strip() or None
+        time_format, zone, context = self.time_format.strip() or None, self.zone.strip() or None, self.context_columns
         if not self.columns.strip():
-            return read_matches(path, name, skip_bad=skip_bad, time_format=time_format, zone=zone)
-        raw = read_raw(path, name)
+            return read_matches(path, name, skip_bad=skip_bad, time_format=time_format, zone=zone, context=context)
+        raw, (named, columns) = read_raw(path, name), self.named_columns
         with about("columns"):
-            found = guessed(raw, parse_columns(self.columns), None, time_format, zone)
+            found = guessed(raw, columns, None, time_format, zone)
             if found.question:
                 raise UsageError(found.question)
-        return mapped(raw, found.mapping, skip_bad=skip_bad)
+        return mapped(raw, found.mapping, named, skip_bad=skip_bad)
 
 
 class CheckedFile(NamedTuple):
@@ -87,8 +99,9 @@ async def files(visit: PageRequest) -> Response:
 
 
 def _files(visit: PageRequest, checked: CheckedFile | None) -> Mapping[str, object]:
-    limit = visit.site.options.body_limit
-    return {**ladder_and_form(visit), "checked": checked, "tables": TABLES, "listed": LISTED, "limit": limit}
+    limit, declared = visit.site.options.body_limit, visit.site.service.ladder(visit.ladder).settings.context
+    shown = {"checked": checked, "tables": TABLES, "listed": LISTED, "limit": limit, "declared": declared}
+    return ladder_and_form(visit) | shown
 
 
 async def import_file(visit: PageRequest) -> Response:
@@ -133,10 +146,13 @@ def _check(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated: 
             except MissingColumnsError:
                 raw = read_raw(path, upload.name)
                 zone, time_format = fields.zone.strip() or None, fields.time_format.strip() or None
-                found = look(raw, guessed(raw, None, None, time_format, zone))
+                context = fields.named_columns[0]
+                found = look(raw, guessed(raw, None, None, time_format, zone), context)
                 mapping = found.guess.mapping
                 told = "" if found.guess.question else mapping.time_format
-                fields = FileFields(format_columns(mapping.columns), told, mapping.zone)
+                renamed = {ours: theirs for ours, theirs in context.items() if ours != theirs}
+                columns = format_columns({**mapping.columns, **renamed})
+                fields = FileFields(columns, told, mapping.zone, fields.context)
                 if found.matches is None:
                     return CheckedFile(upload.name, 0, 0, found.problems, fields, found)
                 matches = found.matches
