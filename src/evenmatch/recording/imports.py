@@ -184,15 +184,19 @@ def _unstorable(matches: MatchTable) -> list[tuple[int, str]]:
     """The matches with a context that cannot be stored. Raises InputError for a column that cannot."""
     columns = _context_columns(matches)
     check_context({column.name: "" for _, column in columns})
-    found: list[tuple[int, str]] = []
+    refused: list[tuple[int, str]] = []
     for number, column in columns:
+        reasons: dict[int, str] = {}
         for value, record in column.records.items():
             try:
                 check_context({column.name: value})
             except InputError as error:
-                having = np.flatnonzero(_context_records(matches.history)[:, number] == record).tolist()
-                found += [(match, str(error)) for match in having]
-    return found
+                reasons[record] = str(error)
+        if reasons:
+            records = _context_records(matches.history)[:, number]
+            having = np.flatnonzero(np.isin(records, list(reasons)))
+            refused += zip(having.tolist(), (reasons[record] for record in records[having].tolist()), strict=True)
+    return refused
 
 
 def _checkpoint(store: Store, ladder: str) -> None:
