@@ -103,7 +103,7 @@ class Served:
 
 
 def whole_lines(log: Path) -> str:
-    """The lines of a log that a process is still writing, without a last one that has no end yet.
+    """The complete lines of a log that a process is still writing.
 
     A line is written by one call, but a reader may see its first part: the part up to the end of a memory page.
     """

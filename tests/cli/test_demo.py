@@ -53,7 +53,7 @@ def printed_address(process):
 
 
 def printed_key(started_demo):
-    """The operators' key, which is told after the address."""
+    """The operators' key, which is printed after the address."""
 
     def found():
         return re.search(r"log in at \S+/login with (em_\S+)\n", started_demo.err.read_text())

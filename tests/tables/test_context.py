@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 
 from evenmatch import backtest, from_frame, join, rate, read, write
-from evenmatch.errors import InputError, UnknownNameError, UsageError
+from evenmatch.errors import BadRowsError, InputError, MissingColumnsError, UnknownNameError, UsageError
 from run_command import run_command
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* not read:evenmatch.errors.EvenmatchWarning")
@@ -54,7 +55,7 @@ def test_a_frame_with_a_row_per_match_has_context_too():
 
 
 @pytest.mark.parametrize("form", ["a row per match", "a row per player"])
-def test_a_context_column_may_have_another_name_in_the_file(tmp_path, form):
+def test_a_context_column_may_be_named_differently_in_the_file(tmp_path, form):
     wide = "Datum;Sieger;Verlierer;Name der Karte\n2026-01-01;ann;bob;Dorf\n2026-01-02;bob;ann;\n"
     long = (
         "id;Datum;Wer;Platz;Name der Karte\n1;2026-01-01;ann;1;Dorf\n1;2026-01-01;bob;2;Dorf\n"
@@ -76,12 +77,8 @@ def test_a_context_column_may_have_another_name_in_the_file(tmp_path, form):
         read(path, columns=columns, context=["map", "mode"])
     with pytest.raises(UnknownNameError, match="unknown column 'map'"):
         read(path, columns=columns)
-
-
-def test_a_column_that_is_read_otherwise_is_not_taken_for_context():
-    rows = pa.table({"w": ["ann", "bob"], "l": ["bob", "ann"], "date": ["2026-01-01", "2026-01-02"]})
-    with pytest.raises(InputError, match="has no column 'winner'"):
-        from_frame(rows, columns={"winner": "w", "loser": "l", "played_at": "date"}, context=["winner"])
+    frame = pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(delimiter=";"))
+    assert names(from_frame(frame, columns=columns, context=["map"])) == {"map": ["Dorf", ""]}
 
 
 def test_matches_keep_their_context_when_some_are_taken_and_when_ladders_are_pooled_and_joined():
@@ -122,10 +119,86 @@ def test_a_column_that_cannot_be_context_is_refused(context, error, told):
         from_frame(rows, context=context)
 
 
-def test_a_match_with_two_values_is_refused():
-    where = ["dust"] * 119 + ["nuke"]
-    with pytest.raises(InputError, match="map of match 'm59' is 'dust' and 'nuke'; expected one per match"):
-        from_frame(season(map=where), context=["map"])
+TWO_ROWS = "match_id,played_at,team,player,place,map\n" + "".join(
+    f"m{number},2026-01-0{number + 1},{team},{team},{place},{value}\n"
+    for number, values in enumerate([("dust", "mill"), ("dust", ""), ("", "mill"), ("", "")])
+    for place, (team, value) in enumerate(zip(("ann", "bob"), values, strict=True), 1)
+)
+
+
+def test_a_match_with_two_values_is_refused_with_its_line_and_an_empty_cell_agrees(tmp_path):
+    path = tmp_path / "season.csv"
+    path.write_text(TWO_ROWS)
+    with pytest.raises(BadRowsError) as refused:
+        read(path, context=["map"])
+    (problem,) = refused.value.problems
+    assert (problem.match_id, problem.line) == ("m0", 3)
+    reason = "map is 'mill', an earlier row of the match has 'dust'; expected one map per match"
+    assert problem.reason == reason
+    assert names(read(path, context=["map"], skip_bad=True)) == {"map": ["dust", "mill", ""]}
+
+
+def test_rows_without_a_match_have_no_value_to_disagree_with(tmp_path):
+    path = tmp_path / "season.csv"
+    path.write_text(TWO_ROWS + ",2026-01-09,cid,cid,1,dust\n,2026-01-09,dan,dan,2,mill\n")
+    with pytest.raises(BadRowsError) as refused:
+        read(path, context=["map"])
+    assert [(one.line, one.reason[:17]) for one in refused.value.problems] == [
+        (3, "map is 'mill', an"),
+        (10, "match_id is empty"),
+        (11, "match_id is empty"),
+    ]
+
+
+@pytest.mark.parametrize("value", ["01", "1.50", "1e3", "10:00", "True", "2026-01-01", "null", "NA"])
+def test_a_value_is_the_text_of_the_file(tmp_path, value):
+    path = tmp_path / "season.csv"
+    rows = f"m1,2026-01-01,a,ann,1,{value}\nm1,2026-01-01,b,bob,2,{value}\n"
+    path.write_text("match_id,played_at,team,player,place,map\n" + rows)
+    table = read(path, context=["map"])
+    assert names(table) == names(read(path, columns={"map": "map"}, context=["map"])) == {"map": [value]}
+    for suffix in ("csv", "parquet", "jsonl"):
+        write(table, tmp_path / f"again.{suffix}")
+        assert names(read(tmp_path / f"again.{suffix}", context=["map"])) == {"map": [value]}
+
+
+@pytest.mark.parametrize("columns", [None, {"map": "map"}])
+def test_a_value_that_is_not_utf_8_is_refused_with_its_line(tmp_path, columns):
+    path = tmp_path / "season.csv"
+    content = TWO_ROWS.replace("bob,bob", "zoë,zoë").replace("ann,1,dust", "ann,1,düst", 1).encode()
+    path.write_bytes(content.replace("ü".encode(), b"\xfc"))
+    with pytest.raises(BadRowsError) as refused:
+        read(path, columns=columns, context=["map"])
+    problem = refused.value.problems[0]
+    assert (problem.line, problem.match_id) == (2, "m0")
+    assert problem.reason == r"map is b'd\xfcst', which is not UTF-8; expected a file in UTF-8"
+
+
+def test_a_file_that_cannot_be_read_says_so_with_context_as_without(tmp_path):
+    broken, twice = tmp_path / "broken.jsonl", tmp_path / "twice.csv"
+    broken.write_text("{bad\n")
+    twice.write_text(TWO_ROWS.replace("place,map", "place,map,map").replace("\n2", "\n2"))
+    with pytest.raises(BadRowsError, match="is not a JSON object"):
+        read(broken, context=["map"])
+    with pytest.raises(InputError, match="has the column 'map' more than once; expected once"):
+        read(twice, context=["map"])
+    other = tmp_path / "other.csv"
+    other.write_text("match_id,date,winner,loser,map\n1,2026-01-01,ann,bob,x\n1,2026-01-01,bob,cid,y\n")
+    for context in (["map"], ["mode"]):
+        with pytest.raises(MissingColumnsError, match="lacks the columns played_at, team, player"):
+            read(other, context=context)
+
+
+def test_a_column_of_the_file_that_is_context_has_no_other_meaning(tmp_path):
+    path = tmp_path / "season.csv"
+    path.write_text("date,winner,loser,duration,ladder\n2026-01-01,ann,bob,bo5,dust\n2026-01-02,ann,bob,bo3,mill\n")
+    columns = {"played_at": "date", "best_of": "duration", "map": "ladder"}
+    table = read(path, columns=columns, context=["best_of", "map"])
+    assert names(table) == {"best_of": ["bo5", "bo3"], "map": ["dust", "mill"]}
+    assert table.ladders == ("default",)
+    assert np.isnan(table.history.columns.duration).all()
+    with pytest.raises(UsageError, match="the column 'date' is read as played_at and as context"):
+        read(path, columns={"played_at": "date"}, context=["date"])
 
 
 def test_odds_follow_the_context_and_know_values_that_no_match_had():

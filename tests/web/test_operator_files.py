@@ -159,20 +159,44 @@ def test_a_file_without_these_columns_can_be_imported_when_the_field_is_emptied(
     assert LadderQueries(service).match("mapped", "new-1")[1].context == {}
 
 
-def test_a_column_that_the_file_calls_otherwise_is_named(operator, mapped, service):
-    refused = send(operator, FOREIGN, at=mapped, do="check", context="map")
-    assert refused.status_code == 422
-    assert "has no column 'map'; it has 'Datum', 'Sieger', 'Verlierer', 'Karte'" in words(refused.text)
+def test_a_column_with_another_name_in_the_file_is_named(operator, mapped, service):
+    told = words(send(operator, FOREIGN, at=mapped, do="check", context="map").text)
+    assert "The file has no column map." in told
+    assert "Not read: Karte" in told
     page = send(operator, FOREIGN, at=mapped, do="check", context="map", columns="map=Karte").text
     assert "2 matches can be added" in words(page)
     assert "Not read" not in words(page)
+    assert "The file has no column" not in words(page)
     columns = "played_at=Datum,winner=Sieger,loser=Verlierer,map=Karte"
     assert field(page, "columns") == columns
     form = {"columns": columns, "context": "map", "time_format": field(page, "time_format"), "skip_bad": "1"}
     assert send(operator, FOREIGN, at=mapped, do="import", **form).status_code == 303
-    assert service.ladder("mapped").matches == 2
     listed = LadderQueries(service).matches("mapped", limit=10)
     assert [one.context for one in listed[1]] == [{"map": "Dorf"}] * 2
+    page = send(operator, FOREIGN.replace("Karte", "MAP"), at=mapped, do="check", context="map").text
+    assert field(page, "columns").endswith(",map=MAP")
+
+
+@pytest.mark.parametrize("name", ["mode", "queue", "length", "score"])
+def test_a_column_that_the_ladder_learns_from_is_not_taken_for_another(operator, service, name):
+    service.create_ladder("moded", "even", rules("even"), Settings(context=("mode",)))
+    at, other = "/ladders/moded/operate/files", MAPS.replace("dust", "5").replace("mill", "3")
+    other = other.replace("played_at,winner,loser,map", f"Date,Winner,Loser,{name}")
+    page = send(operator, other, at=at, do="check", context="mode", columns=f"mode={name}").text
+    assert "6 matches can be added" in words(page)
+    columns = field(page, "columns")
+    assert columns.removesuffix(f",mode={name}") == "match_id=match_id,played_at=Date,winner=Winner,loser=Loser"
+    assert send(operator, other, at=at, do="import", columns=columns, context="mode").status_code == 303
+    assert LadderQueries(service).match("moded", "m1")[1].context == {"mode": "3"}
+
+
+def test_what_a_ladder_with_context_exports_is_known_to_it(operator, mapped, service):
+    form = {"at": mapped, "do": "import", "context": "map"}
+    send(operator, MAPS.replace("dust", "01"), columns="winner=winner,loser=loser", **form)
+    for suffix in ("csv", "jsonl", "parquet"):
+        content = operator.get(f"/ladders/mapped/operate/export?what=matches&form={suffix}").content
+        assert send(operator, content, f"m.{suffix}", **form).status_code == 303
+        assert "0 matches were added. 6 were known already." in words(operator.page(mapped))
 
 
 def test_a_value_that_cannot_be_stored_is_found_by_the_check_and_refused_by_the_import(operator, mapped, service):

@@ -17,7 +17,7 @@ from evenmatch.ledger.events import RatingsDecayed, RatingsStarted
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.systems.system import Rules
-from evenmatch.tables.build import assemble_in_context
+from evenmatch.tables.build import assemble
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 
@@ -62,7 +62,7 @@ def read_history(
         if name not in rows.column_names:  # no match has a value
             rows = rows.append_column(name, pa.array([""] * len(rows)))
     rows = rows.select([name for name in rows.column_names if name in COLUMNS or name in plan.context])
-    table = assemble_in_context(rows, Source(f"ladder {ladder!r}"), plan.context)
+    table = assemble(rows, Source(f"ladder {ladder!r}"), plan.context)
     settings = Settings.read(head.settings)
     return LadderHistory(table, plan.last_rules, settings, head.position, earlier, _notes(plan, earlier))
 

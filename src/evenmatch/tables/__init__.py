@@ -14,7 +14,7 @@ import pyarrow as pa
 from evenmatch.errors import InputError, UsageError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.tables.build import assemble_in_context
+from evenmatch.tables.build import assemble
 from evenmatch.tables.files import write_arrow
 from evenmatch.tables.mapping import FileMapping
 from evenmatch.tables.reading import RawFile, mapped, read_matches, split_columns, understood
@@ -62,7 +62,7 @@ def read(
     time_format  what numbers in `played_at` mean: seconds (the default), milliseconds, microseconds or nanoseconds
                  since 1970, or spreadsheet, days as a spreadsheet counts them; or a strptime pattern
     zone         the zone of times that name none, UTC by default
-    columns      the file's column of each of ours and of each context column that has another name in the file;
+    columns      which column of the file to read as each of ours, and as each context column with another name;
                  delimiter, encoding and the rest are guessed from the file
     mapping      what the file means, as a FileMapping or the path of a saved one; the other options change it
     context      columns that say what a match was played on, such as its map, surface or format; at most four
@@ -99,9 +99,10 @@ def from_frame(
         raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
     raw = RawFile(rows, Source("the data frame"))
     if columns is None:
-        return assemble_in_context(raw.rows, raw.source, context, skip_bad=skip_bad, form=form)
-    named, others = split_columns(columns, context)
-    return mapped(raw, understood(raw, others, None, time_format, zone, named), named, skip_bad=skip_bad)
+        return assemble(raw.rows, raw.source, context, skip_bad=skip_bad, form=form)
+    split = split_columns(columns, context)
+    found = understood(raw, split.others, None, time_format, zone, split.context)
+    return mapped(raw, found, split.context, skip_bad=skip_bad)
 
 
 def from_wide(
@@ -142,7 +143,7 @@ def from_matches(matches: Iterable[Match]) -> MatchTable:
 
     Raises InputError for a duplicate id, UsageError if the contexts have more than four columns.
     """
-    listed = unsorted = list(matches)
+    listed = list(matches)
     if not listed:
         raise InputError("no matches were given; expected one or more")
     order = sorted(range(len(listed)), key=lambda index: listed[index].time)
@@ -155,8 +156,8 @@ def from_matches(matches: Iterable[Match]) -> MatchTable:
     ladders = list(dict.fromkeys(match.ladder for match in listed))
     code = {name: index for index, name in enumerate(ladders)}
     context = {
-        name: pa.chunked_array([pa.array([match.context.get(name, "") for match in unsorted], pa.large_string())])
-        for name in dict.fromkeys(name for match in unsorted for name in match.context)
+        name: pa.chunked_array([pa.array([match.context.get(name, "") for match in listed], pa.large_string())])
+        for name in dict.fromkeys(name for match in listed for name in match.context)
     }
     labels = [str(team) for match in listed for team in range(len(match.teams))]
     return MatchTable(
@@ -185,7 +186,7 @@ def join(*tables: MatchTable) -> MatchTable:
     if duplicates:
         raise InputError(f"match id {duplicates[0]!r} is in more than one table; expected once")
     context = dict.fromkeys(column.name for table in tables for column in table.context if column.name != "ladder")
-    return assemble_in_context(rows, Source("the joined tables"), list(context))
+    return assemble(rows, Source("the joined tables"), list(context))
 
 
 def write(table: MatchTable | Frame, path: str | os.PathLike[str]) -> None:

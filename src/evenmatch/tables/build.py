@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.errors import BadRowsError, InputError, RowProblem, UsageError
+from evenmatch.errors import BadRowsError, InputError, RowProblem
 from evenmatch.history import Columns, Flags, Floats, History, Integers, entries, fill_duration, ladder_indices
 from evenmatch.tables import columns
-from evenmatch.tables.cells import ColumnCells, check_needed, known_columns, read_cells
+from evenmatch.tables.cells import ColumnCells, known_columns, read_cells
 from evenmatch.tables.columns import Faults, RowFault
-from evenmatch.tables.mapping import texts_of
 from evenmatch.tables.source import Source
-from evenmatch.tables.table import COLUMNS, MatchTable
+from evenmatch.tables.table import MatchTable
 from evenmatch.times import SECONDS, TimeFormat, iso_time
 
 Rows = NDArray[np.int64]
@@ -87,11 +87,11 @@ class TableBuild:
         return np.repeat(self.team_match, np.diff(self.slot_start))
 
     def _check_agreement(self) -> None:
-        """Check that the rows of a match agree on its time, ladder and duration."""
+        """Check that the rows of a match agree on its time, ladder, duration and context; an empty cell agrees."""
         c = self.cells
         text: dict[str, Callable[[int], object]] = {
             "played_at": lambda row: iso_time(int(c.time[row])),
-            "ladder": lambda row: repr(c.ladders[int(c.ladder[row])].as_py()),
+            "ladder": partial(_quoted, c.ladder, c.ladders),
             "duration": lambda row: f"{c.duration[row]:g}",
         }
         match = self.match_code[self._slot_match()]
@@ -101,6 +101,9 @@ class TableBuild:
         }
         if c.duration is not c.nothing:
             columns_of["duration"] = (c.duration, ~np.isnan(c.duration))
+        for name, (code, values) in c.context.items():
+            text[name] = partial(_quoted, code, values)
+            columns_of[name] = (code, code >= 0)
         for name, (values, known) in columns_of.items():
             first = self._first_rows(known)[match]
             differ = self._in_order(known) & (first >= 0) & (self._in_order(values) != values[first])
@@ -207,7 +210,16 @@ class TableBuild:
             player_ladder=player_ladder.astype(np.int32),
             row=self.rows[self.first],
             source=source,
-        )
+        ).with_context({name: self._one_per_match(*cells) for name, cells in c.context.items()})
+
+    def _one_per_match(self, code: Integers, values: pa.Array) -> pa.ChunkedArray:
+        """The text of each match, null if all its cells are empty."""
+        first = self._first_rows(code >= 0)[self.match_code]
+        return pa.chunked_array([values.take(pa.array(code[first], mask=first < 0))])
+
+
+def _quoted(code: Integers, values: pa.Array, row: int) -> str:
+    return repr(values[int(code[row])].as_py())
 
 
 def _is_grouped(key: Rows) -> bool:
@@ -236,6 +248,7 @@ def _rank_by_score(match: Integers, score: Floats) -> Floats:
 def assemble(
     rows: pa.Table,
     source: Source,
+    context: Sequence[str] = (),
     *,
     skip_bad: bool = False,
     form: TimeFormat = SECONDS,
@@ -243,21 +256,24 @@ def assemble(
 ) -> MatchTable:
     """Build the matches of these rows, in time order, ties in row order.
 
-    form    what numbers in `played_at` mean
-    faults  faults of the rows that are already known
-    Raises InputError if a required column is missing or there are no rows, BadRowsError with all bad rows if there are
-    any; with `skip_bad` their matches are left out instead and listed in `skipped`.
+    context  the columns that say what matches were played on
+    form     what numbers in `played_at` mean
+    faults   faults of the rows that are already known
+    Raises UsageError for a column that cannot be context, InputError if a required column is missing or there are no
+    rows, BadRowsError with all bad rows if there are any; with `skip_bad` their matches are left out instead and listed
+    in `skipped`.
     """
     if source.broken and not rows.column_names:  # no readable row: naming missing columns would not help
         raise BadRowsError(source.name, source.broken, all_bad=True)
-    rows = known_columns(rows, source)
+    context = tuple(dict.fromkeys(context))
+    rows = known_columns(rows, source, context)
     if not rows.num_rows and not source.broken:
         raise InputError(f"{source.name} has no rows; expected one row per player and match")
     faults = Faults() if faults is None else faults
     count, by_name = rows.num_rows, _columns(rows)
     if not skip_bad:
         del rows  # read_cells frees each column after reading it: ten million rows take 1.5 GB
-    cells = read_cells(by_name, count, faults, form)
+    cells = read_cells(by_name, count, faults, form, context)
     incomplete = [problem.match_id for problem in source.broken if problem.match_id is not None]
     build = TableBuild(cells, np.arange(count), faults, incomplete)
     problems, bad = _problems(build, source)
@@ -267,47 +283,10 @@ def assemble(
     if not skip_bad or not len(good):
         raise BadRowsError(source.name, problems, all_bad=not len(good))
     clean = Faults()
-    build = TableBuild(read_cells(_columns(rows.take(pa.array(good))), len(good), clean, form), good, clean)
+    cells = read_cells(_columns(rows.take(pa.array(good))), len(good), clean, form, context)
+    build = TableBuild(cells, good, clean)
     left_out = len({problem.match_id for problem in problems if problem.match_id is not None})
     return replace(build.table(source), skipped=tuple(problems), skipped_matches=left_out)
-
-
-def assemble_in_context(
-    rows: pa.Table,
-    source: Source,
-    context: Sequence[str],
-    *,
-    skip_bad: bool = False,
-    form: TimeFormat = SECONDS,
-    faults: Faults | None = None,
-) -> MatchTable:
-    """Build the matches of these rows with context columns; the other options and errors are those of `assemble`.
-
-    Raises UsageError for a column that cannot be context, InputError if it is missing or differs within a match.
-    """
-    columns: dict[str, pa.ChunkedArray] = {}
-    for name in dict.fromkeys(context):
-        if name in COLUMNS:
-            raise UsageError(f"context column {name!r} has a meaning of its own; expected another column")
-        if name not in rows.column_names:
-            check_needed(rows.column_names, source)
-            listed = ", ".join(map(repr, rows.column_names[:20]))
-            raise InputError(f"{source.name} has no column {name!r}; it has {listed or 'none'}")
-        columns[name] = texts_of(rows[name])
-        if "match_id" in rows.column_names:
-            _check_one_value(texts_of(rows["match_id"]), columns[name], name, source)
-    rows = rows.drop_columns(list(columns))
-    return assemble(rows, source, skip_bad=skip_bad, form=form, faults=faults).with_context(columns)
-
-
-def _check_one_value(match_id: pa.ChunkedArray, cells: pa.ChunkedArray, name: str, source: Source) -> None:
-    pairs = pa.table({"match": match_id, "value": cells}).group_by(["match", "value"], use_threads=False).aggregate([])
-    twice = pairs.group_by("match", use_threads=False).aggregate([("value", "list")])
-    for match, values in zip(twice["match"].to_pylist(), twice["value_list"].to_pylist(), strict=True):
-        if len(values) > 1:
-            raise InputError(
-                f"{source.name}: {name} of match {match!r} is {values[0]!r} and {values[1]!r}; expected one per match"
-            )
 
 
 def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:

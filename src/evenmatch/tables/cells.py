@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import EvenmatchWarning, InputError, MissingColumnsError
+from evenmatch.errors import EvenmatchWarning, InputError, MissingColumnsError, UsageError
 from evenmatch.history import Flags, Floats, Integers, Times
 from evenmatch.match import HIGHEST_ENTRY
 from evenmatch.tables import columns
@@ -55,11 +55,23 @@ class ColumnCells:
     quit: Flags
     keep: Flags
     entry: Floats
+    context: Mapping[str, tuple[Integers, pa.Array]]  # by context column, the codes and what they stand for
     nothing: Floats
 
 
-def check_needed(present: Sequence[str], source: Source) -> None:
-    """Raise MissingColumnsError unless these columns include those that every file needs."""
+def known_columns(rows: pa.Table, source: Source, context: Sequence[str] = ()) -> pa.Table:
+    """Check the columns and unify text types; warns of unknown columns.
+
+    Raises UsageError for a column that cannot be context, InputError for missing or repeated columns.
+    """
+    for name in context:
+        if name in COLUMNS:
+            raise UsageError(f"context column {name!r} has a meaning of its own; expected another column")
+    rows = rows.drop_columns([name for name in rows.column_names if re.match(_INDEX, name)])
+    present = rows.column_names
+    repeated = sorted({name for name in present if present.count(name) > 1})
+    if repeated:
+        raise InputError(f"{source.name} has the column {repeated[0]!r} more than once; expected once")
     missing = [name for name in NEEDED if name not in present]
     if not missing and "place" not in present and "team_score" not in present:
         missing = ["place (or team_score)"]
@@ -74,17 +86,10 @@ def check_needed(present: Sequence[str], source: Source) -> None:
         raise MissingColumnsError(
             f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}"
         )
-
-
-def known_columns(rows: pa.Table, source: Source) -> pa.Table:
-    """Check the columns and unify text types; warns of unknown columns, InputError for missing or repeated ones."""
-    rows = rows.drop_columns([name for name in rows.column_names if re.match(_INDEX, name)])
-    present = rows.column_names
-    repeated = sorted({name for name in present if present.count(name) > 1})
-    if repeated:
-        raise InputError(f"{source.name} has the column {repeated[0]!r} more than once; expected once")
-    check_needed(present, source)
-    extra = [name for name in present if name not in COLUMNS]
+    absent = next((name for name in context if name not in present), None)
+    if absent is not None:
+        raise InputError(f"{source.name} has no column {absent!r}; it has {', '.join(map(repr, present[:20]))}")
+    extra = [name for name in present if name not in COLUMNS and name not in context]
     if extra:
         plural = "s" if len(extra) > 1 else ""
         listed = ", ".join(repr(name) for name in extra)
@@ -92,7 +97,13 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
     return columns.plain(rows)
 
 
-def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults, form: TimeFormat = SECONDS) -> ColumnCells:
+def read_cells(
+    rows: dict[str, pa.ChunkedArray],
+    count: int,
+    faults: Faults,
+    form: TimeFormat = SECONDS,
+    context: Sequence[str] = (),
+) -> ColumnCells:
     """Read every known column of `count` rows; absent ones are empty. Removes each column from `rows`."""
     nan = np.full(count, np.nan)
     present = set(rows)
@@ -132,6 +143,7 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults, for
         quit=flag("quit"),
         keep=flag("keep"),
         entry=number("entry"),
+        context={name: columns.names(rows.pop(name), name, Faults()) for name in context},
         nothing=nan,
     )
 

@@ -26,11 +26,11 @@ _SHOWN = 40  # bytes of a cell shown in a message
 _ROWS = 65_536  # rows written at a time
 
 
-def read_csv(path: Path, name: str) -> tuple[pa.Table, Source]:
+def read_csv(path: Path, name: str, also: Sequence[str] = ()) -> tuple[pa.Table, Source]:
     """Read the rows; rows with a wrong number of cells or invalid UTF-8 go to `broken` of the source."""
-    header = csv_header(path, name)
-    rows, is_torn = csv_rows(path, COLUMNS)
-    broken = tuple(broken_records(path, header, dict(zip(COLUMNS, COLUMNS, strict=True)))) if is_torn else ()
+    header, known = csv_header(path, name), (*COLUMNS, *also)
+    rows, is_torn = csv_rows(path, known)
+    broken = tuple(broken_records(path, header, {column: column for column in known})) if is_torn else ()
     return rows, Source(name, "line", path, broken=broken)
 
 
@@ -101,17 +101,25 @@ def _readable(cell: str) -> str:
     return cell.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def read_json(path: Path, name: str) -> tuple[pa.Table, Source]:
+def read_json(path: Path, name: str, also: Sequence[str] = ()) -> tuple[pa.Table, Source]:
     """Read the rows of a JSON Lines file with Arrow; if that fails, with the slower `read_lines`."""
-    texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player", "team")])
+    texts = ["match_id", "ladder", "player", "team"]
     try:
-        options = pa_json.ParseOptions(explicit_schema=texts, newlines_in_values=False)
-        rows = pa_json.read_json(path, parse_options=options)
+        rows = _json_rows(path, texts)
+        dated = [name for name in also if name in rows.column_names and pa.types.is_timestamp(rows[name].type)]
+        if dated:  # Arrow takes texts such as 2026-01-01 for times
+            rows = _json_rows(path, texts := [*texts, *dated])
         rows.validate(full=True)
     except pa.ArrowInvalid:
         return read_lines(path, name)  # numbers as names, or invalid lines: find them
-    absent = [name for name in texts.names if rows[name].null_count == len(rows)]
+    absent = [name for name in texts if rows[name].null_count == len(rows)]
     return rows.drop_columns(absent), Source(name, "line", path, form="jsonl")
+
+
+def _json_rows(path: Path, texts: Sequence[str]) -> pa.Table:
+    """The rows; texts: the columns that are text whatever they look like."""
+    schema = pa.schema([(name, pa.large_string()) for name in texts])
+    return pa_json.read_json(path, parse_options=pa_json.ParseOptions(explicit_schema=schema, newlines_in_values=False))
 
 
 def read_lines(path: Path, name: str) -> tuple[pa.Table, Source]:
@@ -198,9 +206,7 @@ def read_rows(path: Path, name: str | None = None, also: Sequence[str] = ()) -> 
     if form and detected != form:
         raise InputError(f"{label}: its suffix says {_FORMAT_NAMES[form]}, its contents are {_FORMAT_NAMES[detected]}")
     try:
-        if detected == "parquet":
-            return _read_parquet(path, label, also)
-        return {"csv": read_csv, "jsonl": read_json}[detected](path, label)
+        return {"csv": read_csv, "jsonl": read_json, "parquet": _read_parquet}[detected](path, label, also)
     except (pa.ArrowException, UnicodeError, OSError, csv.Error) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         origin = "the format of its suffix" if form else "the format detected from its first line"

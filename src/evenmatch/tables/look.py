@@ -16,7 +16,7 @@ import pyarrow as pa
 from evenmatch.errors import BadRowsError, RowProblem, matches_of
 from evenmatch.tables.guess import Guess
 from evenmatch.tables.mapping import FileMapping, format_columns, parts_of, texts_of
-from evenmatch.tables.reading import NO_CONTEXT, RawFile, mapped, with_context
+from evenmatch.tables.reading import NO_COLUMNS, RawFile, mapped
 from evenmatch.tables.source import PLAIN, csv_records
 from evenmatch.tables.table import COLUMNS, MatchTable
 from evenmatch.times import EPOCH
@@ -58,13 +58,13 @@ class Look:
         return reading_options(self.guess.mapping)
 
 
-def look(raw: RawFile, found: Guess, context: Mapping[str, str] = NO_CONTEXT) -> Look:
+def look(raw: RawFile, found: Guess, context: Mapping[str, str] = NO_COLUMNS) -> Look:
     """Read a file with the guessed mapping.
 
     context  the file's column of each context column
     Raises InputError if a needed column is missing.
     """
-    found, mapping = with_context(found, context), found.mapping
+    mapping = found.mapping
     matches: MatchTable | None = None
     problems: tuple[RowProblem, ...] = ()
     if not found.question:
@@ -76,6 +76,17 @@ def look(raw: RawFile, found: Guess, context: Mapping[str, str] = NO_CONTEXT) ->
     rows = raw.rows.num_rows + sum(problem.match_id is None for problem in raw.source.broken)
     alike = () if matches is None else tuple(similar(dict.fromkeys(matches.player_names)))
     return Look(found, _form(raw, mapping), rows, matches, problems, alike)
+
+
+def likely_columns(raw: RawFile, context: Mapping[str, str]) -> dict[str, str]:
+    """The file's column of each context column that it has; upper and lower case may differ."""
+    names = raw.rows.column_names
+    alike = {name.casefold(): name for name in reversed(names)}
+    likely = {
+        ours: theirs if set(parts_of(theirs)) <= set(names) else alike.get(theirs.casefold(), "")
+        for ours, theirs in context.items()
+    }
+    return {ours: theirs for ours, theirs in likely.items() if theirs}
 
 
 def _form(raw: RawFile, mapping: FileMapping) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, UsageError
-from evenmatch.tables.build import assemble, assemble_in_context
+from evenmatch.tables.build import assemble
 from evenmatch.tables.files import broken_records, csv_header, csv_rows, form_of, read_lines, read_rows
 from evenmatch.tables.guess import Guess, guess
 from evenmatch.tables.mapping import ROLES, FileMapping, file_column, long_rows, parts_of
@@ -24,7 +24,7 @@ from evenmatch.tables.source import PLAIN, Dialect, Source, long_cells
 from evenmatch.tables.table import MatchTable
 from evenmatch.times import format_named
 
-NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
+NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 _HEAD = 1 << 20  # bytes from which the delimiter is guessed
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DELIMITERS = (",", ";", "\t", "|")
@@ -44,23 +44,28 @@ def read_matches(
     """Read the matches of a file, like `tables.read`; for `name` see files.read_rows."""
     if columns is not None or mapping is not None:
         raw = read_raw(path, name, mapping)
-        named, others = split_columns(columns or {}, context)
-        found = understood(raw, others, mapping, time_format, zone, named)
-        return mapped(raw, found, named, skip_bad=skip_bad)
+        split = split_columns(columns or {}, context)
+        found = understood(raw, split.others, mapping, time_format, zone, split.context)
+        return mapped(raw, found, split.context, skip_bad=skip_bad)
     form = format_named(time_format or "seconds", zone or "UTC")
     rows, source = read_rows(path, name, context)
     rows_only = [rows]
     del rows  # assemble then has the only reference, and frees each column after reading it
     try:
         skip = skip_bad and source.form != "jsonl"
-        if context:
-            return assemble_in_context(rows_only.pop(), source, context, skip_bad=skip, form=form)
-        return assemble(rows_only.pop(), source, skip_bad=skip, form=form)
+        return assemble(rows_only.pop(), source, context, skip_bad=skip, form=form)
     except BadRowsError:
         if source.form != "jsonl":
             raise
     rows, source = read_lines(path, source.name)  # again line by line, for the line numbers in the messages
-    return assemble_in_context(rows, source, context, skip_bad=skip_bad, form=form)
+    return assemble(rows, source, context, skip_bad=skip_bad, form=form)
+
+
+class SplitColumns(NamedTuple):
+    """The file's column of each context column, and of each of our other columns."""
+
+    context: Mapping[str, str]
+    others: Mapping[str, str]
 
 
 class RawFile(NamedTuple):
@@ -142,48 +147,58 @@ def _delimiter(head: str) -> str:
     return best
 
 
+def split_columns(columns: Mapping[str, str], context: Sequence[str]) -> SplitColumns:
+    """Split what `columns` says about context columns from the rest.
+
+    Raises UsageError if a column of the file is both.
+    """
+    own = {ours: theirs for ours, theirs in columns.items() if ours in context and ours not in ROLES}
+    others = {ours: theirs for ours, theirs in columns.items() if ours not in own}
+    named = {name: own.get(name, name) for name in context}
+    read = {part: ours for ours, theirs in others.items() for part in parts_of(theirs)}
+    twice = next((part for theirs in named.values() for part in parts_of(theirs) if part in read), None)
+    if twice is not None:
+        raise UsageError(f"the column {twice!r} is read as {read[twice]} and as context; expected one of them")
+    return SplitColumns(named, others)
+
+
 def guessed(
     raw: RawFile,
     columns: Mapping[str, str] | None,
     mapping: FileMapping | None,
     time_format: str | None,
     zone: str | None,
+    context: Mapping[str, str] = NO_COLUMNS,
 ) -> Guess:
-    """The meaning of a file: the given mapping with what else is given, or a guess."""
+    """The meaning of a file: the given mapping with what else is given, or a guess.
+
+    context  the file's column of each context column; these have no other meaning
+    """
+    taken = {part for theirs in context.values() for part in (theirs, *parts_of(theirs))}
     if mapping is None:
-        return guess(raw.rows, raw.source.dialect, columns=columns, time_format=time_format, zone=zone)
+        others = [place for place, name in enumerate(raw.rows.column_names) if name not in taken]
+        rows = raw.rows.select(others)
+        return guess(rows, raw.source.dialect, columns=columns, time_format=time_format, zone=zone)
     changed = replace(
         mapping,
         columns={**mapping.columns, **(columns or {})},
         time_format=time_format or mapping.time_format,
         zone=zone or mapping.zone,
     )
-    return Guess(changed, tuple(name for name in raw.rows.column_names if name not in changed.read))
-
-
-def split_columns(columns: Mapping[str, str], context: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The file's column of each context column, by default the one of the same name; and the rest of `columns`."""
-    own = {ours: theirs for ours, theirs in columns.items() if ours in context and ours not in ROLES}
-    others = {ours: theirs for ours, theirs in columns.items() if ours not in own}
-    return {name: own.get(name, name) for name in context}, others
-
-
-def with_context(found: Guess, context: Mapping[str, str]) -> Guess:
-    """The guess when these columns of the file are read as context columns, too."""
-    parts = {part for theirs in context.values() for part in (theirs, *parts_of(theirs))}
-    return found._replace(unread=tuple(name for name in found.unread if name not in parts))
+    unread = [name for name in raw.rows.column_names if name not in changed.read and name not in taken]
+    return Guess(changed, tuple(unread))
 
 
 def understood(
     raw: RawFile,
-    columns: Mapping[str, str] | None,
+    columns: Mapping[str, str],
     mapping: FileMapping | None,
     time_format: str | None,
     zone: str | None,
-    context: Mapping[str, str] = NO_CONTEXT,
+    context: Mapping[str, str] = NO_COLUMNS,
 ) -> FileMapping:
     """The mapping with which to read a file. Warns of columns that are not read; UsageError if a question is open."""
-    found = with_context(guessed(raw, columns, mapping, time_format, zone), context)
+    found = guessed(raw, columns, mapping, time_format, zone, context)
     if found.question:
         raise UsageError(f"{raw.source.name}: {found.question}")
     if found.unread:
@@ -193,7 +208,7 @@ def understood(
 
 
 def mapped(
-    raw: RawFile, mapping: FileMapping, context: Mapping[str, str] = NO_CONTEXT, *, skip_bad: bool = False
+    raw: RawFile, mapping: FileMapping, context: Mapping[str, str] = NO_COLUMNS, *, skip_bad: bool = False
 ) -> MatchTable:
     """Read the matches of these rows with a mapping; errors as for `tables.read`.
 
@@ -203,11 +218,12 @@ def mapped(
     source = raw.source
     if raw.is_torn and source.path is not None:
         header = csv_header(source.path, source.name, source.dialect)
-        torn = broken_records(source.path, header, mapping.read, source.dialect)
+        read = mapping.read | {part: name for name, theirs in context.items() for part in parts_of(theirs)}
+        torn = broken_records(source.path, header, read, source.dialect)
         source = replace(source, broken=(*source.broken, *torn))
     form = format_named(mapping.time_format, mapping.zone)
     for name, theirs in context.items():
         cells = file_column(raw.rows, theirs, source.name)
         rows = rows.append_column(name, cells if records is None else cells.take(pa.array(records)))
     source = replace(source, records=records)
-    return assemble_in_context(rows, source, tuple(context), skip_bad=skip_bad, form=form, faults=faults)
+    return assemble(rows, source, tuple(context), skip_bad=skip_bad, form=form, faults=faults)

@@ -169,7 +169,7 @@ class MatchTable:
         )
 
     def with_context(self, columns: Mapping[str, pa.ChunkedArray]) -> MatchTable:
-        """Return the matches with these context columns, each with a value for every row of the source.
+        """Return the matches with these context columns, each with a value for every match.
 
         Raises UsageError if there are too many.
         """
@@ -179,8 +179,7 @@ class MatchTable:
             return self
         context, listed, base = [], [], self.history.ladders + 1
         for name, cells in columns.items():
-            text = cells.cast(pa.large_string()).fill_null("").take(pa.array(self.row))
-            encoded = text.combine_chunks().dictionary_encode()
+            encoded = cells.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
             values = encoded.dictionary.to_pylist()
             context.append(base + encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
             listed.append(ContextColumn(name, {value: base + at for at, value in enumerate(values)}))

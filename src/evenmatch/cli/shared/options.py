@@ -62,7 +62,11 @@ Ladder = Annotated[str | None, option("--ladder L", "Only the matches of this la
 PoolLadders = Annotated[bool, option("--pool-ladders", "Rate all ladders of the file as one.")]
 Context = Annotated[
     str | None,
-    option("--context NAMES", "Columns that say what a match was played on, such as map,mode; up to four."),
+    option(
+        "--context NAMES",
+        "Columns that say what a match was played on, such as map,mode; up to four. If the file's name differs, add "
+        "map=NAME to --columns.",
+    ),
 ]
 AsOf = Annotated[str | None, option("--as-of TIME", "ISO 8601 or epoch seconds; later matches are left out.")]
 SkipBad = Annotated[bool, option("--skip-bad", "Leave out bad matches and report their number, instead of stopping.")]

@@ -66,7 +66,7 @@ OPTIONS: dict[str, object] = {
         str | None,
         option(
             "--columns OURS=THEIRS,…",
-            "The file's names of our columns and of context columns, such as player=Nick,map=Karte.",
+            "The file's names of our columns, such as player=Nick,team=Side.",
         ),
     ],
     "time_format": Annotated[

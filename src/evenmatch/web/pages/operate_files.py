@@ -22,9 +22,9 @@ from evenmatch.errors import (
 )
 from evenmatch.ladders.export import Files, export
 from evenmatch.players.placement import why_nobody
-from evenmatch.tables.look import Look, look
+from evenmatch.tables.look import Look, likely_columns, look
 from evenmatch.tables.mapping import format_columns, parse_columns
-from evenmatch.tables.reading import guessed, mapped, read_matches, read_raw, split_columns
+from evenmatch.tables.reading import SplitColumns, guessed, mapped, read_matches, read_raw, split_columns
 from evenmatch.tables.table import MatchTable
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, UploadedFile, address
@@ -55,8 +55,8 @@ class FileFields(NamedTuple):
         return [name for name in map(str.strip, self.context.split(",")) if name]
 
     @property
-    def named_columns(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The file's column of each context column, and of each other one that the form names."""
+    def split(self) -> SplitColumns:
+        """What the form says about context columns and about others."""
         with about("columns"):
             return split_columns(parse_columns(self.columns) if self.columns.strip() else {}, self.context_columns)
 
@@ -65,12 +65,12 @@ class FileFields(NamedTuple):
         time_format, zone, context = self.time_format.strip() or None, self.zone.strip() or None, self.context_columns
         if not self.columns.strip():
             return read_matches(path, name, skip_bad=skip_bad, time_format=time_format, zone=zone, context=context)
-        raw, (named, columns) = read_raw(path, name), self.named_columns
+        raw, split = read_raw(path, name), self.split
         with about("columns"):
-            found = guessed(raw, columns, None, time_format, zone)
+            found = guessed(raw, split.others, None, time_format, zone, split.context)
             if found.question:
                 raise UsageError(found.question)
-        return mapped(raw, found.mapping, named, skip_bad=skip_bad)
+        return mapped(raw, found.mapping, split.context, skip_bad=skip_bad)
 
 
 class CheckedFile(NamedTuple):
@@ -78,6 +78,7 @@ class CheckedFile(NamedTuple):
 
     good    matches that can be added;  late  of these, older than the ladder's newest
     fields  what the form says, or what was guessed;  look  what was guessed about a file in another form
+    absent  context columns that such a file seems not to have
     """
 
     file: str
@@ -86,6 +87,7 @@ class CheckedFile(NamedTuple):
     problems: tuple[RowProblem, ...]
     fields: FileFields
     look: Look | None = None
+    absent: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> list[ProblemGroup]:
@@ -139,6 +141,7 @@ def _of_ladder(matches: MatchTable, ladder: str) -> MatchTable:
 def _check(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated: bool) -> CheckedFile:
     """Check a file with our columns or what the form says; guess the meaning of any other file."""
     service, found = visit.site.service, None
+    absent: tuple[str, ...] = ()
     with _stored(upload) as path:
         try:
             try:
@@ -146,22 +149,23 @@ def _check(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated: 
             except MissingColumnsError:
                 raw = read_raw(path, upload.name)
                 zone, time_format = fields.zone.strip() or None, fields.time_format.strip() or None
-                context = fields.named_columns[0]
-                found = look(raw, guessed(raw, None, None, time_format, zone), context)
+                context = likely_columns(raw, fields.split.context)
+                absent = tuple(name for name in fields.context_columns if name not in context)
+                found = look(raw, guessed(raw, None, None, time_format, zone, context), context)
                 mapping = found.guess.mapping
                 told = "" if found.guess.question else mapping.time_format
                 renamed = {ours: theirs for ours, theirs in context.items() if ours != theirs}
                 columns = format_columns({**mapping.columns, **renamed})
                 fields = FileFields(columns, told, mapping.zone, fields.context)
                 if found.matches is None:
-                    return CheckedFile(upload.name, 0, 0, found.problems, fields, found)
+                    return CheckedFile(upload.name, 0, 0, found.problems, fields, found, absent)
                 matches = found.matches
             matches = _of_ladder(matches, visit.ladder)
             matches = service.check_import(visit.ladder, matches, rated=rated, skip_bad=True)
         except BadRowsError as error:  # no match is good
-            return CheckedFile(upload.name, 0, 0, error.problems, fields, found)
-        late = service.late_matches(visit.ladder, matches)
-        return CheckedFile(upload.name, len(matches), int(late.mask.sum()), matches.skipped, fields, found)
+            return CheckedFile(upload.name, 0, 0, error.problems, fields, found, absent)
+        late = int(service.late_matches(visit.ladder, matches).mask.sum())
+        return CheckedFile(upload.name, len(matches), late, matches.skipped, fields, found, absent)
 
 
 def _import(visit: PageRequest, upload: UploadedFile, fields: FileFields, rated: bool, skip_bad: bool) -> str:
