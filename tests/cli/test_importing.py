@@ -379,6 +379,7 @@ def test_a_file_brings_the_context_columns_that_the_ladder_declares(command, run
         for side, name, place in (("x", "a", 1 + n % 2), ("y", "b", 2 - n % 2))
     ]
     (tmp_path / "maps.csv").write_text(HEAD.replace("place\n", "place,map\n") + "".join(rows))
+    (tmp_path / "named.csv").write_text(HEAD.replace("place\n", "place,Map Name\n") + "".join(rows))
     (tmp_path / "three.csv").write_text(THREE, encoding="utf-8")
     run("ladder", "create", "arena", "--system", "even", "--context", "map")
     ended = run(command, "maps.csv", "--ladder", "arena")
@@ -389,7 +390,13 @@ def test_a_file_brings_the_context_columns_that_the_ladder_declares(command, run
     ended = run(command, "three.csv", "--ladder", "arena")
     assert (ended.code, "has no column 'map'" in ended.err) == (1, True)
     assert run(command, "three.csv", "--ladder", "arena", "--context", "none").code == 0
+    matches = json.loads(run("ladder", "show", "arena", "--json").out)["matches"]
     run("export", "--matches", "back.csv", "--ladder", "arena")
     head, first, *_ = (tmp_path / "back.csv").read_text(encoding="utf-8").splitlines()
     assert (head.split(",")[-1], first.split(",")[-1]) == ("map", "dust")
     assert run("verify", "--ladder", "arena").code == 0
+    wanting = run(command, "named.csv", "--ladder", "arena")
+    assert "has no column 'map'; it has 'match_id'" in wanting.err
+    assert "'Map Name'" in wanting.err
+    assert run(command, "named.csv", "--ladder", "arena", "--columns", "map=Map Name").code == 0
+    assert json.loads(run("ladder", "show", "arena", "--json").out)["matches"] == matches
