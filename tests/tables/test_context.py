@@ -177,7 +177,7 @@ def test_a_value_that_is_not_utf_8_is_refused_with_its_line(tmp_path, columns):
 def test_a_file_that_cannot_be_read_says_so_with_context_as_without(tmp_path):
     broken, twice = tmp_path / "broken.jsonl", tmp_path / "twice.csv"
     broken.write_text("{bad\n")
-    twice.write_text(TWO_ROWS.replace("place,map", "place,map,map").replace("\n2", "\n2"))
+    twice.write_text(TWO_ROWS.replace("place,map", "place,map,map"))
     with pytest.raises(BadRowsError, match="is not a JSON object"):
         read(broken, context=["map"])
     with pytest.raises(InputError, match="has the column 'map' more than once; expected once"):

@@ -63,11 +63,7 @@ NO_READING = Reading()
 READING_FLAGS = "--columns, --time-format, --zone and --mapping"
 OPTIONS: dict[str, object] = {
     "columns": Annotated[
-        str | None,
-        option(
-            "--columns OURS=THEIRS,…",
-            "The file's names of our columns, such as player=Nick,team=Side.",
-        ),
+        str | None, option("--columns OURS=THEIRS,…", "The file's names of our columns, such as player=Nick,team=Side.")
     ],
     "time_format": Annotated[
         str | None,
