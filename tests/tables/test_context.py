@@ -10,6 +10,9 @@ import pytest
 
 from evenmatch import backtest, from_frame, join, rate, read, write
 from evenmatch.errors import BadRowsError, InputError, MissingColumnsError, UnknownNameError, UsageError
+from evenmatch.tables.look import likely_columns
+from evenmatch.tables.reading import RawFile
+from evenmatch.tables.source import Source
 from run_command import run_command
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* not read:evenmatch.errors.EvenmatchWarning")
@@ -136,6 +139,23 @@ def test_a_match_with_two_values_is_refused_with_its_line_and_an_empty_cell_agre
     reason = "map is 'mill', an earlier row of the match has 'dust'; expected one map per match"
     assert problem.reason == reason
     assert names(read(path, context=["map"], skip_bad=True)) == {"map": ["dust", "mill", ""]}
+
+
+def test_a_match_of_three_uneven_sides_has_the_value_of_any_row(tmp_path):
+    sides = [("red", "ann", 1, ""), ("red", "bob", 1, ""), ("blue", "cid", 2, ""), ("gold", "dan", 2, "dust")]
+    lines = [f"m0,2026-01-01,{team},{player},{place},{value}\n" for team, player, place, value in sides]
+    later = [line.replace("m0,2026-01-01", "m1,2027-05-01").replace(",\n", ",mill\n") for line in lines]
+    path = tmp_path / "season.csv"
+    path.write_text("match_id,played_at,team,player,place,map\n" + "".join(lines + later))
+    with pytest.raises(BadRowsError, match="line 9, match 'm1': map is 'dust', an earlier row of the match has 'mill'"):
+        read(path, context=["map"])
+    assert names(read(path, context=["map"], skip_bad=True)) == {"map": ["dust"]}
+
+
+@pytest.mark.parametrize(("context", "found"), [("map", "MAP"), ("Mode", "mode"), ("MAP", "MAP"), ("best_of", None)])
+def test_a_likely_column_may_differ_in_case(context, found):
+    raw = RawFile(pa.table({"MAP": ["x"], "mode": ["y"]}), Source("the data frame"))
+    assert likely_columns(raw, {context: context}) == ({} if found is None else {context: found})
 
 
 def test_rows_without_a_match_have_no_value_to_disagree_with(tmp_path):

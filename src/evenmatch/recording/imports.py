@@ -71,7 +71,7 @@ def check(
     A match cannot be added if it is too large, if the ladder's system cannot rate it (unless rated is False), if the
     ladder refuses its team sizes, if its context cannot be stored, if two of its names belong to one player, if it ends
     in the future, or if its id is taken by other content.
-    Raises BadRowsError with every such match, unless skip_bad; InputError for an invalid name of a context column.
+    Raises BadRowsError with every such match, unless skip_bad; InputError for an invalid context column name.
     Raises ConflictError if the ladder is archived.
     """
     with database.read() as store:
@@ -181,7 +181,7 @@ def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) 
 
 
 def _unstorable(matches: MatchTable) -> list[tuple[int, str]]:
-    """The matches with a context that cannot be stored. Raises InputError for an invalid name of a column."""
+    """The matches with a context that cannot be stored. Raises InputError for an invalid column name."""
     columns = _context_columns(matches)
     check_context({column.name: "" for _, column in columns})
     refused: list[tuple[int, str]] = []

@@ -108,7 +108,8 @@ def read_json(path: Path, name: str, also: Sequence[str] = ()) -> tuple[pa.Table
         rows = _json_rows(path, texts)
         dated = [name for name in also if name in rows.column_names and pa.types.is_timestamp(rows[name].type)]
         if dated:  # Arrow takes texts such as 2026-01-01 for times
-            rows = _json_rows(path, texts := [*texts, *dated])
+            texts += dated
+            rows = _json_rows(path, texts)
         rows.validate(full=True)
     except pa.ArrowInvalid:
         return read_lines(path, name)  # numbers as names, or invalid lines: find them

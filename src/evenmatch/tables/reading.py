@@ -158,7 +158,7 @@ def split_columns(columns: Mapping[str, str], context: Sequence[str]) -> SplitCo
     read = {part: ours for ours, theirs in others.items() for part in parts_of(theirs)}
     twice = next((part for theirs in named.values() for part in parts_of(theirs) if part in read), None)
     if twice is not None:
-        raise UsageError(f"the column {twice!r} is read as {read[twice]} and as context; expected one of them")
+        raise UsageError(f"the column {twice!r} is read as {read[twice]} and as context; expected one")
     return SplitColumns(named, others)
 
 

@@ -64,7 +64,7 @@ Context = Annotated[
     str | None,
     option(
         "--context NAMES",
-        "Columns that say what a match was played on, such as map,mode; up to four. If the file's name differs, add "
+        "Columns that say what a match was played on, such as map,mode; up to four. If the file calls one NAME, add "
         "map=NAME to --columns.",
     ),
 ]

@@ -78,7 +78,7 @@ class CheckedFile(NamedTuple):
 
     good    matches that can be added;  late  of these, older than the ladder's newest
     fields  what the form says, or what was guessed;  look  what was guessed about a file in another form
-    absent  context columns that such a file seems not to have
+    absent  context columns that were not found in such a file
     """
 
     file: str
