@@ -152,6 +152,12 @@ def test_a_match_of_three_uneven_sides_has_the_value_of_any_row(tmp_path):
     assert names(read(path, context=["map"], skip_bad=True)) == {"map": ["dust"]}
 
 
+@pytest.mark.parametrize("values", [59, 61, 120])
+def test_a_column_has_a_value_for_each_match(values):
+    with pytest.raises(InputError, match=f"context column 'map' has {values} values; expected 60, one per match"):
+        from_frame(season()).with_context({"map": pa.chunked_array([["dust"] * values])})
+
+
 @pytest.mark.parametrize(("context", "found"), [("map", "MAP"), ("Mode", "mode"), ("MAP", "MAP"), ("best_of", None)])
 def test_a_likely_column_may_differ_in_case(context, found):
     raw = RawFile(pa.table({"MAP": ["x"], "mode": ["y"]}), Source("the data frame"))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.errors import RowProblem, UnknownNameError, UsageError
+from evenmatch.errors import InputError, RowProblem, UnknownNameError, UsageError
 from evenmatch.history import Flags, History, Integers, renumbered
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.match_context import MOST, TAKEN
@@ -171,7 +171,7 @@ class MatchTable:
     def with_context(self, columns: Mapping[str, pa.ChunkedArray]) -> MatchTable:
         """Return the matches with these context columns, each with a value for every match.
 
-        Raises UsageError if there are too many.
+        Raises UsageError if there are too many, InputError if one has too few or too many values.
         """
         if len(columns) > MOST:
             raise UsageError(f"{len(columns)} context columns; expected at most {MOST}")
@@ -179,6 +179,10 @@ class MatchTable:
             return self
         context, listed, base = [], [], self.history.ladders + 1
         for name, cells in columns.items():
+            if len(cells) != len(self):
+                raise InputError(
+                    f"context column {name!r} has {len(cells)} values; expected {len(self)}, one per match"
+                )
             encoded = cells.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
             values = encoded.dictionary.to_pylist()
             context.append(base + encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
